@@ -1,0 +1,19 @@
+"""han-solo: the caretaker of a long-lived, self-hosted Letta agent.
+
+This is the front that extensions (``tools/``, ``guards/``, ``jobs/``) import from; the rest of the
+package is the engine's own.
+"""
+
+from .context import BlockContext, MemoryContext, OperatorContext
+from .declare import tool
+from .errors import HanSoloError
+from .principals import Principal
+
+__all__ = [
+    "BlockContext",
+    "HanSoloError",
+    "MemoryContext",
+    "OperatorContext",
+    "Principal",
+    "tool",
+]

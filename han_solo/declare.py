@@ -1,0 +1,211 @@
+"""Declarations: ``@tool`` (``@guard`` and ``@job`` come with what runs them) as frozen specs.
+
+Declaring has no effect on the world: the decorator attaches a ``ToolSpec`` to the function and
+returns the function, and notes it in its module. ``han_solo.loader`` collects the specs into a
+registry; MCP registration, the desired set and the reference pages are projections of that.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import typing
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeVar
+
+from .errors import DeclarationError
+from .principals import AUDIENCES, Audience, Effect
+
+ContextLevel = Literal["memory", "block", "operator"]
+
+MAX_NAME_CHARS: Final = 48
+"""Letta refuses longer names, and one such name makes its whole refresh a 400."""
+
+LETTA_BUILTINS: Final[frozenset[str]] = frozenset(
+    """
+    archival_memory_insert archival_memory_search conversation_search core_memory_append
+    core_memory_replace fetch_webpage finish_rethinking_memory grep_files memory
+    memory_apply_patch memory_finish_edits memory_insert memory_replace memory_rethink open_files
+    rethink_user_memory run_code run_code_with_tools search_memory semantic_search_files
+    send_message send_message_to_agent_and_wait_for_reply send_message_to_agent_async
+    send_message_to_agents_matching_tags store_memories web_search
+    """.split()
+)
+"""Letta 0.16.8 overwrites tools of these names with its own at every start."""
+
+LETTA_MEMORY_BUILTINS: Final[frozenset[str]] = frozenset(
+    """
+    core_memory_append core_memory_replace memory memory_apply_patch memory_finish_edits
+    memory_insert memory_replace memory_rethink finish_rethinking_memory rethink_user_memory
+    """.split()
+)
+"""Those that write back the turn's opening snapshot of all blocks, and so revert ours."""
+
+SPEC_ATTRIBUTE: Final = "__han_solo_tool__"
+MODULE_SPECS: Final = "__han_solo_tools__"
+"""The list of a module's specs: a second function of one name hides the first, not its spec."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+ToolFunction = Callable[..., Awaitable[Any]]
+F = TypeVar("F", bound=ToolFunction)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """One tool, as declared.
+
+    ``scope`` is what a token needs to call it; ``parameters`` are the names the caller may give,
+    the context not among them; ``source`` is where it is declared (``file:line``).
+    """
+
+    name: str
+    function: ToolFunction
+    description: str
+    effect: Effect
+    audience: Audience
+    context: ContextLevel
+    scope: str
+    parameters: tuple[str, ...]
+    family: str
+    source: str
+
+
+def tool(
+    *, effect: Effect, audience: Audience = "agent", scope: str | None = None
+) -> Callable[[F], F]:
+    """Declare an async function as a tool.
+
+    The function's name is the tool's public name for ever, its docstring is read by a model, and
+    the annotation of its first parameter says what it may touch: ``MemoryContext``,
+    ``BlockContext`` or ``OperatorContext``.
+
+    Args:
+        effect: read, write or destructive.
+        audience: the least trusted kind of caller that is shown it.
+        scope: what a token needs to call it; by default ``<context>:<read or write>``.
+
+    Raises:
+        DeclarationError: at once, with the file and line, when the function can not be a tool.
+    """
+
+    def declare(function: F) -> F:
+        spec = _build_spec(function, effect, audience, scope)
+        setattr(function, SPEC_ATTRIBUTE, spec)
+        function.__globals__.setdefault(MODULE_SPECS, []).append(spec)
+        return function
+
+    return declare
+
+
+def _build_spec(
+    function: ToolFunction, effect: Effect, audience: Audience, scope: str | None
+) -> ToolSpec:
+    name = getattr(function, "__name__", "?")
+    code = getattr(function, "__code__", None)
+    source = f"{code.co_filename}:{code.co_firstlineno}" if code else "?"
+
+    def refuse(why: str, hint: str) -> DeclarationError:
+        return DeclarationError(f"{source}: tool {name!r} {why}.", hint=hint)
+
+    if not inspect.iscoroutinefunction(function):
+        raise refuse("is not an async function", "Declare it with `async def`.")
+    if not _NAME.fullmatch(name) or len(name) > MAX_NAME_CHARS:
+        raise refuse(
+            f"needs a name of lower-case letters, digits and _, at most {MAX_NAME_CHARS} long",
+            "Rename the function.",
+        )
+    if audience not in AUDIENCES:
+        raise refuse(f"has no audience {audience!r}", f"Use one of {', '.join(AUDIENCES)}.")
+    if effect not in typing.get_args(Effect):
+        raise refuse(
+            f"has no effect {effect!r}", f"Use one of {', '.join(typing.get_args(Effect))}."
+        )
+    description = inspect.getdoc(function)
+    if not description:
+        raise refuse("has no docstring", "Say when to use it and bound each argument.")
+    context, parameters = _read_signature(function, refuse)
+    if audience == "agent":
+        _refuse_in_agent_set(name, context, effect, refuse)
+    return ToolSpec(
+        name=name,
+        function=function,
+        description=description,
+        effect=effect,
+        audience=audience,
+        context=context,
+        scope=scope or _default_scope(context, effect),
+        parameters=parameters,
+        family=function.__module__.rpartition(".")[2],
+        source=source,
+    )
+
+
+def _refuse_in_agent_set(
+    name: str,
+    context: ContextLevel,
+    effect: Effect,
+    refuse: Callable[[str, str], DeclarationError],
+) -> None:
+    if name in LETTA_BUILTINS:
+        raise refuse(
+            "bears the name of a Letta built-in, which Letta overwrites at every start",
+            "Choose another name, or audience='client'.",
+        )
+    if context == "operator":
+        raise refuse(
+            "asks for an OperatorContext in the agent's set: a tool that messages the agent "
+            "while the agent waits for it is a deadlock",
+            "Use audience='operator' or 'client', or ask for a weaker context.",
+        )
+    if effect == "destructive":
+        raise refuse(
+            "is destructive and in the agent's set",
+            "Use audience='operator': the agent can not erase.",
+        )
+
+
+def _default_scope(context: ContextLevel, effect: Effect) -> str:
+    if effect == "destructive":
+        return "operator:write"
+    area = {"memory": "memory", "block": "blocks", "operator": "operator"}[context]
+    return f"{area}:{effect}"
+
+
+def _read_signature(
+    function: ToolFunction, refuse: Callable[[str, str], DeclarationError]
+) -> tuple[ContextLevel, tuple[str, ...]]:
+    """Return the context's level and the caller's parameters, all of them annotated."""
+    try:
+        hints = typing.get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise refuse(
+            f"has an annotation that can not be resolved ({error})",
+            "Import the name at run time, not under TYPE_CHECKING.",
+        ) from error
+    names = list(inspect.signature(function).parameters.values())
+    level = getattr(hints.get(names[0].name), "level", None) if names else None
+    if level not in typing.get_args(ContextLevel):
+        raise refuse(
+            "does not name a context as its first parameter",
+            "Annotate it as MemoryContext, BlockContext or OperatorContext.",
+        )
+    missing = [name.name for name in names[1:] if name.name not in hints]
+    if "return" not in hints:
+        missing.append("the return value")
+    if missing:
+        raise refuse(
+            f"has no annotation for {', '.join(missing)}", "Annotate each: they are its schema."
+        )
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in names):
+        raise refuse("takes *args or **kwargs", "Name each argument: they are its schema.")
+    return typing.cast("ContextLevel", level), tuple(p.name for p in names[1:])
+
+
+def spec_of(function: ToolFunction) -> ToolSpec:
+    """Return the spec that ``@tool`` attached to the function."""
+    spec = getattr(function, SPEC_ATTRIBUTE, None)
+    if not isinstance(spec, ToolSpec):
+        raise DeclarationError(f"{function!r} is not a tool.", hint="Decorate it with @tool.")
+    return spec

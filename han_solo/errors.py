@@ -1,0 +1,184 @@
+"""One tree of errors, with what to do next.
+
+::
+
+    HanSoloError                    a sentence, a hint, an exit code, retryable or not
+    ├── UsageError                  something the user wrote is wrong
+    │   ├── SettingsError
+    │   ├── SpecError               the agent spec; carries path, line and column
+    │   └── DeclarationError        a @tool, @guard or @job, or the file it stands in
+    ├── AuthError                   the caller of the bridge
+    │   ├── Unauthenticated         no token, or not one of ours
+    │   └── Forbidden               a token of too small a scope
+    ├── StoreError                  Postgres
+    │   ├── DatabaseUnavailable     retryable
+    │   ├── SchemaNewer             the database was migrated by a newer han-solo
+    │   ├── MigrationChanged        a merged migration was edited
+    │   └── NotFound                no row of that id
+    ├── LettaError                  the Letta server
+    │   ├── LettaUnavailable        no answer, a 5xx or a timeout; retryable, state unknown
+    │   ├── LettaUnauthorized       401 or 403
+    │   ├── LettaNotFound           404
+    │   │   └── AgentGone           a confirmed 404 of the agent: everything that writes stops
+    │   ├── LettaConflict           409
+    │   └── LettaRefused            any other 4xx
+    ├── WriteNotVerified            a write whose read-back differs
+    ├── PlanRefused                 a brake of the reconciler; carries reason
+    ├── BridgeError                 the bridge itself
+    └── EmbeddedError               a part that `up` starts
+
+Foreign errors are wrapped where they enter (``raise ... from``); bugs pass through unwrapped.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class HanSoloError(Exception):
+    """An error with one clear sentence, and a hint that says what to do next."""
+
+    exit_code = 2
+    retryable = False
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}" if self.hint else self.message
+
+
+class UsageError(HanSoloError):
+    """What the user wrote can not be used."""
+
+
+class SettingsError(UsageError):
+    """A setting is missing or has a value out of its range."""
+
+
+class SpecError(UsageError):
+    """The agent spec can not be used; says where."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: Path,
+        line: int | None = None,
+        column: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        place = str(path)
+        if line is not None:
+            place += f":{line}"
+            if column is not None:
+                place += f":{column}"
+        super().__init__(f"{place}: {message}", hint=hint)
+        self.path = path
+        self.line = line
+        self.column = column
+
+
+class DeclarationError(UsageError):
+    """A declaration, or the file it stands in, can not be used; the process must not start."""
+
+
+class AuthError(HanSoloError):
+    """A caller of the bridge is refused."""
+
+
+class Unauthenticated(AuthError):
+    """No token, or one that is unknown, revoked or expired."""
+
+
+class Forbidden(AuthError):
+    """A good token whose scopes do not reach."""
+
+
+class StoreError(HanSoloError):
+    """Postgres, or what it holds."""
+
+
+class DatabaseUnavailable(StoreError):
+    """Postgres does not answer. Nothing was written."""
+
+    retryable = True
+
+
+class SchemaNewer(StoreError):
+    """The database was migrated by a newer han-solo than this one."""
+
+
+class MigrationChanged(StoreError):
+    """A migration that was already applied differs from the one in this release."""
+
+
+class NotFound(StoreError):
+    """No row of that id."""
+
+
+class LettaError(HanSoloError):
+    """The Letta server, by what its answer means to us."""
+
+    def __init__(
+        self, message: str, *, hint: str | None = None, status_code: int | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.status_code = status_code
+
+
+class LettaUnavailable(LettaError):
+    """No answer, a 5xx or a timeout: the state of the world is unknown, never "gone"."""
+
+    retryable = True
+
+
+class LettaUnauthorized(LettaError):
+    """401 or 403: the password is wrong."""
+
+
+class LettaNotFound(LettaError):
+    """404."""
+
+
+class AgentGone(LettaNotFound):
+    """A confirmed 404 of the agent. Everything that writes must stop."""
+
+
+class LettaConflict(LettaError):
+    """409."""
+
+
+class LettaRefused(LettaError):
+    """Any other 4xx: the request itself was at fault."""
+
+
+class WriteNotVerified(HanSoloError):
+    """What was read back is not what was written."""
+
+    def __init__(
+        self, message: str, *, expected_sha256: str, found_sha256: str, hint: str | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.expected_sha256 = expected_sha256
+        self.found_sha256 = found_sha256
+
+
+class PlanRefused(HanSoloError):
+    """A brake held the plan back; ``reason`` is its stable name, such as ``bridge_cold``."""
+
+    def __init__(self, message: str, *, reason: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
+
+
+class BridgeError(HanSoloError):
+    """The bridge can not start or does not answer."""
+
+    retryable = True
+
+
+class EmbeddedError(HanSoloError):
+    """A part that ``up`` starts did not come up."""

@@ -1,0 +1,51 @@
+"""The registry: every declared tool, guard and job of this process, frozen once built.
+
+Everything derived (MCP registration, the desired set, reference pages) reads from here, so a
+duplicate name is an error and not a warning: half a registry is a wrong desired set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from .declare import ToolSpec
+from .errors import DeclarationError
+from .principals import Audience, is_shown
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """The tools of this process, by name in sorted order."""
+
+    tools: tuple[ToolSpec, ...]
+
+    def __iter__(self) -> Iterator[ToolSpec]:
+        return iter(self.tools)
+
+    def __len__(self) -> int:
+        return len(self.tools)
+
+    def get(self, name: str) -> ToolSpec | None:
+        return next((tool for tool in self.tools if tool.name == name), None)
+
+    def shown_to(self, kind: Audience) -> tuple[ToolSpec, ...]:
+        """Return the tools that a principal of that kind is shown."""
+        return tuple(tool for tool in self.tools if is_shown(tool.audience, kind))
+
+
+def build_registry(tools: Iterable[ToolSpec]) -> Registry:
+    """Build a registry.
+
+    Raises:
+        DeclarationError: when two tools bear one name; both places are named.
+    """
+    by_name: dict[str, ToolSpec] = {}
+    for spec in tools:
+        first = by_name.setdefault(spec.name, spec)
+        if first is not spec:
+            raise DeclarationError(
+                f"Two tools are named {spec.name!r}: {first.source} and {spec.source}.",
+                hint="Rename one of them.",
+            )
+    return Registry(tuple(by_name[name] for name in sorted(by_name)))

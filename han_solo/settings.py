@@ -1,0 +1,172 @@
+"""Settings: environment and ``.env``, prefix ``HAN_SOLO_``; each with meaning, unit and reason.
+
+``docs/reference/settings.md`` is generated from the docstrings here. What is not set is taken from
+the home directory, where ``up`` leaves the addresses and secrets of the embedded parts.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from .errors import SettingsError
+from .home import Home, default_cache, default_home
+
+
+class Settings(BaseSettings):
+    """All settings. An empty value counts as not set."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="HAN_SOLO_",
+        env_file=".env",
+        env_file_encoding="utf-8",
+        env_ignore_empty=True,
+        extra="ignore",
+        frozen=True,
+        use_attribute_docstrings=True,
+    )
+
+    home: Path = Field(default_factory=default_home)
+    """Directory of the state: Postgres' files, secrets, tokens, kept ports. Default: the user's
+    data directory; as root `/var/lib/han-solo`, since Postgres does not run as root and can not
+    reach into root's home."""
+
+    cache: Path = Field(default_factory=default_cache)
+    """Directory of what can be built again, such as Letta's environment. Default: the user's cache
+    directory; as root `/var/cache/han-solo`."""
+
+    database_url: SecretStr | None = None
+    """Postgres of han-solo's own, `postgresql://user:password@host:port/name`; needs pgvector.
+    Default: the embedded one."""
+
+    database_direct_url: SecretStr | None = None
+    """The same database around the transaction pooler, for migrations and advisory locks. Default:
+    `HAN_SOLO_DATABASE_URL`; must be set with `HAN_SOLO_DATABASE_POOLER=transaction`."""
+
+    database_pooler: Literal["none", "transaction"] = "none"
+    """Whether `HAN_SOLO_DATABASE_URL` leads through a pooler in transaction mode (PgBouncer,
+    Supavisor, Neon): no prepared statements and no session locks are used on it then."""
+
+    database_pool_size: int = Field(default=10, ge=1, le=200)
+    """Connections, at most. 10 serves a bridge of one agent several times over, and three bridges
+    stay far below Postgres' default of 100."""
+
+    database_timeout_s: float = Field(default=30.0, gt=0)
+    """Seconds that one statement may take."""
+
+    letta_base_url: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("HAN_SOLO_LETTA_BASE_URL", "LETTA_BASE_URL"),
+    )
+    """URL of the Letta server, without `/v1`; `LETTA_BASE_URL` is read too. Default: the embedded
+    one."""
+
+    letta_password: SecretStr | None = Field(
+        default=None,
+        validation_alias=AliasChoices(
+            "HAN_SOLO_LETTA_PASSWORD", "LETTA_SERVER_PASSWORD", "LETTA_API_KEY"
+        ),
+    )
+    """The server's password (`LETTA_SERVER_PASSWORD` and `LETTA_API_KEY` are read too)."""
+
+    letta_timeout_s: float = Field(default=30.0, gt=0)
+    """Seconds for one call to Letta that is not a message."""
+
+    letta_message_timeout_s: float = Field(default=600.0, gt=0)
+    """Seconds for one turn of the agent. Messages are never retried: after a timeout the turn may
+    still run, and sending it again makes the agent hear it twice."""
+
+    letta_block_timeout_s: float = Field(default=10.0, gt=0)
+    """Seconds for a block read or write from inside a tool: short, since the agent waits for it."""
+
+    agent_spec: Path | None = None
+    """The agent's spec, a TOML file in your own repo. Default: the shipped one, Ren's."""
+
+    agent_id: str | None = None
+    """Letta's id of an agent that exists already, to take it over. Default: what the database
+    knows; else the agent is made from its spec."""
+
+    person: str | None = None
+    """Name of the person the agent belongs to; replaces the spec's `person`."""
+
+    model: str | None = None
+    """Model handle that replaces the spec's, as Letta lists it, such as
+    `google_ai/gemini-2.5-flash`. Without any model key the rehearsal model is used."""
+
+    bridge_host: str = "127.0.0.1"
+    """Address that the bridge listens on. Loopback unless you put a TLS proxy in front of it."""
+
+    bridge_port: int = Field(default=0, ge=0, le=65535)
+    """Port that the bridge listens on. 0: picked at the first start and kept from then on, since
+    Letta stores the URL and a changed one makes its list of MCP servers an error."""
+
+    bridge_url: str | None = None
+    """URL under which Letta reaches the bridge, ending in `/mcp`. Default: the loopback one, which
+    only a Letta started by our launcher accepts (`han-solo doctor` tells the ways round)."""
+
+    bridge_allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    """Host headers accepted beside loopback and the host of `HAN_SOLO_BRIDGE_URL`, separated by
+    commas (against DNS rebinding)."""
+
+    bridge_allowed_origins: Annotated[tuple[str, ...], NoDecode] = ()
+    """Origins accepted beside the bridge's own, separated by commas."""
+
+    bridge_name: str = Field(default="han-solo", pattern=r"^[A-Za-z0-9_-]{1,48}$")
+    """Name under which the bridge is registered as an MCP server in Letta."""
+
+    extensions: Annotated[tuple[Path, ...], NoDecode] = ()
+    """Directories of your own with `tools/`, `guards/` or `jobs/` in them, separated by `:`. One
+    that others may write is refused."""
+
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least severe log line that is written."""
+
+    log_format: Literal["auto", "json", "console"] = "auto"
+    """`auto` is `console` on a terminal and `json` elsewhere. Logs go to stderr."""
+
+    @field_validator("extensions", mode="before")
+    @classmethod
+    def _split_paths(cls, value: object) -> object:
+        return tuple(filter(None, value.split(os.pathsep))) if isinstance(value, str) else value
+
+    @field_validator("bridge_allowed_hosts", "bridge_allowed_origins", mode="before")
+    @classmethod
+    def _split_commas(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("letta_base_url")
+    @classmethod
+    def _strip_slash(cls, value: str | None) -> str | None:
+        return value.rstrip("/").removesuffix("/v1") if value else None
+
+    @property
+    def at(self) -> Home:
+        """The home directory as an object."""
+        return Home(self.home.expanduser().absolute())
+
+
+def load_settings() -> Settings:
+    """Read the settings.
+
+    Raises:
+        SettingsError: names each variable that is wrong and why.
+    """
+    try:
+        return Settings()
+    except ValidationError as error:
+        faults = "; ".join(f"{_variable(fault['loc'])}: {fault['msg']}" for fault in error.errors())
+        raise SettingsError(
+            f"The settings can not be used: {faults}.",
+            hint="Mend the environment or .env; docs/reference/settings.md lists them all.",
+        ) from error
+
+
+def _variable(location: tuple[int | str, ...]) -> str:
+    name = str(location[0]) if location else "?"
+    return name if name.isupper() else f"HAN_SOLO_{name.upper()}"
