@@ -1,7 +1,8 @@
 """What every command shares: settings, logging, one event loop, and errors as one sentence.
 
-A ``HanSoloError`` becomes one sentence and its hint on stderr and the error's exit code; a bug keeps
-its traceback. Exit codes: 0 done, 1 a check failed, 2 can not be done as asked, 3 drift or findings.
+A ``HanSoloError`` becomes one sentence and its hint on stderr and the error's exit code; a bug
+keeps its traceback. Exit codes: 0 done, 1 a check failed, 2 can not be done as asked, 3 drift or
+findings.
 """
 
 from __future__ import annotations

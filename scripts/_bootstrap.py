@@ -1,0 +1,132 @@
+"""Set up ``.venv`` from the committed locks, then run a command of it in this process's place.
+
+Called by ``_run`` with any Python 3.11 to 3.13; standard library only. What is already set up is
+known by a hash of the lock, the interpreter and the project's metadata, so that a second start
+costs nothing. Two starts at once wait for each other.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parent.parent
+VENV = Path(os.environ.get("HAN_SOLO_VENV") or TOP / ".venv")
+LOCKS = {"run": "requirements.lock", "dev": "requirements-dev.lock"}
+
+
+def main() -> int:
+    """Set up, then run."""
+    if len(sys.argv) < 3 or sys.argv[1] not in LOCKS:
+        return fail("usage: _run run|dev COMMAND [ARGUMENT...]")
+    group, command, *arguments = sys.argv[1:]
+    VENV.parent.mkdir(parents=True, exist_ok=True)
+    with (VENV.parent / f"{VENV.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        problem = set_up(group)
+    if problem:
+        return fail(problem)
+    program = VENV / "bin" / command
+    environment = {**os.environ, "HAN_SOLO_PROGRAM": os.environ.get("HAN_SOLO_PROGRAM", command)}
+    os.execve(program, [str(program), *arguments], environment)  # noqa: S606 - replaces us
+    return 1
+
+
+def set_up(group: str) -> str | None:
+    """Bring ``.venv`` to the lock; return what went wrong, if anything did."""
+    lock = TOP / LOCKS[group]
+    marker = VENV / f".han-solo-{group}"
+    wanted = fingerprint(lock)
+    if marker.is_file() and marker.read_text() == wanted and (VENV / "bin/python").exists():
+        return None
+    say("Setting up han-solo in .venv; this happens once and takes about half a minute.")
+    python = VENV / "bin" / "python"
+    if not works(python):
+        made = run([sys.executable, "-m", "venv", "--clear", str(VENV)])
+        if made.returncode:
+            return (
+                f"{sys.executable} can not make a virtual environment: {last_line(made)}\n"
+                "       Install its venv module (Debian: apt install python3-venv) and try again."
+            )
+    steps = [
+        [str(python), "-m", "pip", "install", "--quiet", "--require-hashes", "--no-deps"]
+        + ["-r", str(TOP / "scripts" / "uv.lock")],
+        [str(VENV / "bin/uv"), "pip", "install", "--python", str(python), "--require-hashes"]
+        + ["--quiet" if not sys.stderr.isatty() else "--color=auto", "-r", str(lock)],
+        [str(VENV / "bin/uv"), "pip", "install", "--python", str(python), "--no-deps", "--quiet"]
+        + ["--no-build-isolation", "--editable", str(TOP)],
+    ]
+    if works(VENV / "bin/uv"):
+        steps.pop(0)
+    for step in steps:
+        done = run(step, show=sys.stderr.isatty())
+        if done.returncode:
+            return (
+                f"the packages of {lock.name} could not be installed: {last_line(done)}\n"
+                "       See that the package registry is reached (PIP_INDEX_URL and\n"
+                "       UV_DEFAULT_INDEX name another one), then try again; nothing is lost."
+            )
+    marker.write_text(wanted)
+    return None
+
+
+def fingerprint(lock: Path) -> str:
+    """Return what the environment depends on, as a hash."""
+    digest = hashlib.sha256(sys.version.encode())
+    for path in (lock, TOP / "pyproject.toml", TOP / "scripts" / "uv.lock"):
+        digest.update(path.read_bytes())
+    digest.update(str(TOP).encode())  # an editable install points at this folder
+    return digest.hexdigest()
+
+
+def works(program: Path) -> bool:
+    """Say whether the program starts and, when it is a Python, is of this version."""
+    if not program.exists():
+        return False
+    if program.name != "python":
+        return run([str(program), "--version"]).returncode == 0
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    code = "import sys; print('%d.%d' % sys.version_info[:2])"
+    return run([str(program), "-c", code]).stdout.strip() == here
+
+
+def run(command: list[str], *, show: bool = False) -> subprocess.CompletedProcess[str]:
+    """Run a command, with its progress on our terminal when ``show``."""
+    environment = dict(os.environ)
+    environment.pop("PYTHONHOME", None)
+    environment.pop("PYTHONPATH", None)
+    environment.setdefault("UV_PYTHON_DOWNLOADS", "never")
+    environment.setdefault("UV_NO_CONFIG", "1")
+    index = environment.get("PIP_INDEX_URL")
+    if index:  # a machine with a mirror has told pip of it; uv is to use the same one
+        environment.setdefault("UV_DEFAULT_INDEX", index)
+    pipe = None if show else subprocess.PIPE
+    try:
+        return subprocess.run(
+            command, env=environment, stdout=pipe, stderr=pipe, text=True, check=False
+        )
+    except OSError as error:
+        return subprocess.CompletedProcess(command, 1, "", str(error))
+
+
+def last_line(done: subprocess.CompletedProcess[str]) -> str:
+    """Return the line that says most about a failure."""
+    lines = [line for line in (done.stderr or done.stdout or "").splitlines() if line.strip()]
+    return lines[-1].strip() if lines else f"exit code {done.returncode}"
+
+
+def say(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)
+
+
+def fail(sentence: str) -> int:
+    say(f"error: {sentence}")
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
