@@ -21,9 +21,10 @@ LOCKS = {"run": "requirements.lock", "dev": "requirements-dev.lock"}
 
 def main() -> int:
     """Set up, then run."""
-    if len(sys.argv) < 3 or sys.argv[1] not in LOCKS:
+    try:
+        group, command, *arguments = sys.argv[1:]
+    except ValueError:
         return fail("usage: _run run|dev COMMAND [ARGUMENT...]")
-    group, command, *arguments = sys.argv[1:]
     VENV.parent.mkdir(parents=True, exist_ok=True)
     with (VENV.parent / f"{VENV.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -52,13 +53,13 @@ def set_up(group: str) -> str | None:
                 f"{sys.executable} can not make a virtual environment: {last_line(made)}\n"
                 "       Install its venv module (Debian: apt install python3-venv) and try again."
             )
+    uv = [str(VENV / "bin/uv"), "pip", "install", "--python", str(python)]
+    quiet = "--color=auto" if sys.stderr.isatty() else "--quiet"  # on a terminal uv shows its bars
+    pip = [str(python), "-m", "pip", "install", "--quiet", "--require-hashes", "--no-deps"]
     steps = [
-        [str(python), "-m", "pip", "install", "--quiet", "--require-hashes", "--no-deps"]
-        + ["-r", str(TOP / "scripts" / "uv.lock")],
-        [str(VENV / "bin/uv"), "pip", "install", "--python", str(python), "--require-hashes"]
-        + ["--quiet" if not sys.stderr.isatty() else "--color=auto", "-r", str(lock)],
-        [str(VENV / "bin/uv"), "pip", "install", "--python", str(python), "--no-deps", "--quiet"]
-        + ["--no-build-isolation", "--editable", str(TOP)],
+        [*pip, "-r", str(TOP / "scripts" / "uv.lock")],
+        [*uv, quiet, "--require-hashes", "-r", str(lock)],
+        [*uv, "--quiet", "--no-deps", "--no-build-isolation", "--editable", str(TOP)],
     ]
     if works(VENV / "bin/uv"):
         steps.pop(0)
