@@ -1,0 +1,1 @@
+"""Benches: ``scripts/bench NAME``. Speed is shown here, never in a timed test."""
