@@ -6,12 +6,24 @@ duplicate name is an error and not a warning: half a registry is a wrong desired
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from .declare import ToolSpec
 from .errors import DeclarationError
 from .principals import Audience, is_shown
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    """One tool as MCP lists it: what a client sees, and all that Letta stores of it.
+
+    The bridge's live list and the registry's projection are compared as these.
+    """
+
+    name: str
+    description: str
+    input_schema: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
