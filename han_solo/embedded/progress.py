@@ -121,5 +121,55 @@ class TerminalProgress:
         return _TerminalStep(self._bars, task)
 
 
+@dataclass(slots=True)
+class _LineStep:
+    stream: TextIO
+    name: str
+    total: float | None
+    began: float
+    seen: float = 0.0
+    shown_thirds: int = 0
+
+    def advance(self, amount: float) -> None:
+        """Write a line at each third, so that a log shows that a long download moves."""
+        self.seen += amount
+        if self.total:
+            thirds = int(self.seen / self.total * 3)
+            if self.shown_thirds < thirds < 3:  # noqa: PLR2004 - three thirds are the end
+                self.shown_thirds = thirds
+                self._write(f"{self.seen / self.total:.0%}")
+
+    def set_total(self, total: float) -> None:
+        self.total = total
+
+    def update(self, text: str) -> None:
+        """Drop it: only what ends a step is worth a line in a log."""
+
+    def done(self, text: str) -> None:
+        self._write(f"done in {time.monotonic() - self.began:.0f} s  {text}")
+
+    def failed(self, text: str) -> None:
+        self._write(f"failed: {text}")
+
+    def _write(self, text: str) -> None:
+        print(f"{self.name}: {text}", file=self.stream, flush=True)
+
+
+@dataclass(frozen=True, slots=True)
+class LineProgress:
+    """Writes a line as each step ends, for a log or a pipe."""
+
+    stream: TextIO
+
+    def __enter__(self) -> LineProgress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is open."""
+
+    def step(self, name: str, total: float | None = None) -> StepHandle:
+        return _LineStep(self.stream, name, total, time.monotonic())
+
+
 def _plain(text: str) -> str:
     return text.replace("[", r"\[")
