@@ -6,8 +6,9 @@ nobody looks (a test, a service) it is silent. ``up`` chooses.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import Protocol, Self, TextIO
 
 from rich.console import Console
 from rich.progress import (
@@ -161,7 +162,7 @@ class LineProgress:
 
     stream: TextIO
 
-    def __enter__(self) -> LineProgress:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
