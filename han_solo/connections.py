@@ -86,6 +86,13 @@ class Connections:
         return self.home.read_secret(LETTA_PASSWORD) if self.letta_is_embedded else None
 
     @property
+    def model(self) -> str | None:
+        """Return the handle that replaces the spec's: the one set, or else what ``up`` chose."""
+        if self.settings.model or not self.letta_is_embedded:
+            return self.settings.model
+        return self.home.read_model()
+
+    @property
     def bridge_port(self) -> int:
         """Return the port set, or else the kept one (0: not chosen yet)."""
         return self.settings.bridge_port or self.home.load_endpoints().bridge_port

@@ -112,6 +112,16 @@ class Home:
         write_private(path, token)
         return path
 
+    def read_model(self) -> str | None:
+        """Return the model handle that ``up`` chose in place of the spec's, if it did."""
+        return _read(self.run / "model")
+
+    def write_model(self, handle: str | None) -> None:
+        if handle:
+            write_private(self.run / "model", handle)
+        else:
+            (self.run / "model").unlink(missing_ok=True)
+
     def load_endpoints(self) -> Endpoints:
         text = _read(self.run / "endpoints.json")
         if text is None:

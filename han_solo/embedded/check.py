@@ -1,0 +1,133 @@
+"""``up --check``: one turn of the agent, proved from outside it.
+
+The agent is asked to call a tool over MCP that writes a row. What it says is not believed: the row
+is read back from Postgres on a connection of our own.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Final
+
+from ..connections import Connections
+from ..errors import HanSoloError
+from ..letta.gateway import LettaGateway
+from ..letta.views import Turn
+from ..store.database import Database
+
+TOOL: Final = "create_notecard"
+_FIND = """
+SELECT id, text, creator, status, principal, agent_id, created_at
+FROM memory.notecards
+WHERE text = $1
+"""
+
+
+class CheckFailed(HanSoloError):
+    """The check ran and did not find what it should."""
+
+    exit_code = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What was seen on the way, in order."""
+
+    agent_id: str
+    model: str
+    tools_attached: int
+    stop_reason: str
+    said: str
+    returned: str
+    row: dict[str, str]
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return label and text of each line to show."""
+        return [
+            ("agent", f"{self.agent_id} on {self.model}, {self.tools_attached} tools attached"),
+            ("tool called", f"{TOOL}, over MCP"),
+            ("tool returned", self.returned),
+            ("agent said", f"{self.said} (stop reason {self.stop_reason})"),
+            ("row in Postgres", ", ".join(f"{key}={value}" for key, value in self.row.items())),
+        ]
+
+
+async def run_check(connections: Connections, agent_id: str) -> Evidence:
+    """Have the agent write a notecard and read the row back.
+
+    Raises:
+        CheckFailed: says what was expected and what was found instead.
+        HanSoloError: a part did not answer.
+    """
+    nonce = secrets.token_hex(6)
+    text = f"han-solo check {nonce}"
+    message = (
+        f'Call the tool {TOOL} with {{"text": "{text}", "creator": "ren"}} exactly once, '
+        "then answer with one short sentence."
+    )
+    settings = connections.settings
+    gateway = LettaGateway.connect(
+        connections.letta_url,
+        connections.letta_password,
+        timeout_s=settings.letta_timeout_s,
+        message_timeout_s=settings.letta_message_timeout_s,
+    )
+    try:
+        agent = await gateway.fetch_agent(agent_id)
+        if TOOL not in {tool.name for tool in agent.tools}:
+            raise CheckFailed(
+                f"The tool {TOOL} is not attached to the agent {agent.name}.",
+                hint="See why with `han-solo sync-tools --dry-run`.",
+            )
+        turn = await gateway.send_message(agent_id, message)
+    finally:
+        await gateway.close()
+    returned = _returned(turn)
+    row = await _read_row(connections, text)
+    return Evidence(
+        agent_id=agent_id,
+        model=str(agent.llm_config.get("handle") or agent.llm_config.get("model")),
+        tools_attached=len(agent.tools),
+        stop_reason=turn.stop_reason,
+        said=turn.assistant_text or "nothing",
+        returned=returned,
+        row=row,
+    )
+
+
+def _returned(turn: Turn) -> str:
+    """Return what our tool returned in the turn."""
+    for tool_return in turn.tool_returns:
+        if tool_return.name == TOOL:
+            if tool_return.status != "success":
+                raise CheckFailed(
+                    f"The tool {TOOL} failed: {tool_return.text}",
+                    hint="The bridge's log says more: logs/bridge.log in the home directory.",
+                )
+            return " ".join(tool_return.text.split())[:300]
+    raise CheckFailed(
+        f"The agent did not call {TOOL}; it said {turn.assistant_text or 'nothing'!r} "
+        f"(stop reason {turn.stop_reason}).",
+        hint="See that its model can call tools: `han-solo doctor`.",
+    )
+
+
+async def _read_row(connections: Connections, text: str) -> dict[str, str]:
+    database = await Database.connect(
+        connections.database_url,
+        direct_url=connections.database_direct_url,
+        pooler=connections.settings.database_pooler,
+        pool_size=1,
+    )
+    try:
+        async with database.connection() as connection:
+            rows = await connection.fetch(_FIND, text)
+    finally:
+        await database.close()
+    if len(rows) != 1:
+        raise CheckFailed(
+            f"Postgres holds {len(rows)} rows of the notecard that the tool reported written.",
+            hint="See that the bridge and this command use one database: `han-solo status`.",
+        )
+    return {key: str(value) for key, value in rows[0].items()}
