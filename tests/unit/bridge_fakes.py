@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
+import httpx
 from pydantic import Field
 
 from han_solo import BlockContext, MemoryContext, OperatorContext, tool
-from han_solo.declare import spec_of
+from han_solo.bridge.app import build_app
+from han_solo.bridge.health import Health, Sync
+from han_solo.bridge.hosts import build_allowed_hosts
+from han_solo.declare import ToolSpec, spec_of
 from han_solo.errors import NotFound, Unauthenticated
 from han_solo.principals import KIND_SCOPES, Audience, Principal
 from han_solo.registry import Registry, build_registry
+from han_solo.settings import Settings
 
 
 class Shade(Enum):
@@ -160,3 +166,93 @@ class FakeTokens:
 def tokens() -> FakeTokens:
     kinds: tuple[Audience, ...] = ("agent", "client", "operator")
     return FakeTokens({f"good-{kind}": principal(kind) for kind in kinds})
+
+
+WELL = Health(memory_db_connected=True, agent_resolved=True, failed={}, sync=Sync(in_sync=True))
+
+
+@dataclass
+class FakeBackend(FakeTokens):
+    """A backend whose parts are as the test says."""
+
+    health: Health = WELL
+    syncs: int = 0
+    bind_error: Exception | None = None
+
+    async def fetch_health(self) -> Health:
+        return self.health
+
+    async def sync_tools(self) -> dict[str, object]:
+        self.syncs += 1
+        return {"outcome": "in_sync"}
+
+    async def fetch_agent_info(self) -> dict[str, object]:
+        return {"name": "Ren"}
+
+    async def bind(self, spec: ToolSpec, principal: Principal) -> MemoryContext:
+        if self.bind_error:
+            raise self.bind_error
+        parts: dict[str, Any] = {"principal": principal, "notecards": None}
+        if spec.context != "memory":
+            parts["blocks"] = None
+        if spec.context == "operator":
+            parts["letta"] = None
+        return CONTEXTS[spec.context](**parts)
+
+
+CONTEXTS = {"memory": MemoryContext, "block": BlockContext, "operator": OperatorContext}
+
+
+def backend() -> FakeBackend:
+    return FakeBackend(tokens().principals)
+
+
+HOST = "127.0.0.1:8283"
+
+
+@asynccontextmanager
+async def serving(
+    backend: FakeBackend, tools: Registry | None = None, settings: Settings | None = None
+) -> AsyncIterator[httpx.AsyncClient]:
+    """Serve the app in memory; the client speaks to it as to port 8283 of loopback."""
+    allowed = build_allowed_hosts(settings or Settings(_env_file=None), 8283)
+    app = build_app(registry() if tools is None else tools, backend, allowed)
+    transport = httpx.ASGITransport(app=app, raise_app_exceptions=True)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}") as client,
+    ):
+        yield client
+
+
+def bearer(token: str, **headers: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}", **headers}
+
+
+async def rpc(
+    client: httpx.AsyncClient, method: str, token: str | None, /, **params: Any
+) -> httpx.Response:
+    headers = {"Accept": "application/json, text/event-stream"}
+    if token:
+        headers |= bearer(token)
+    headers |= params.pop("headers", {})
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return await client.post("/mcp", json=body, headers=headers)
+
+
+async def list_names(client: httpx.AsyncClient, token: str) -> set[str]:
+    result = (await rpc(client, "tools/list", token)).json()["result"]
+    assert not result.get("nextCursor")
+    return {tool["name"] for tool in result["tools"]}
+
+
+async def call(
+    client: httpx.AsyncClient, token: str, name: str, /, headers: dict[str, str] | None = None,
+    **arguments: Any,
+) -> tuple[bool, str]:  # fmt: skip
+    """Return whether it worked, and the text."""
+    response = await rpc(
+        client, "tools/call", token, name=name, arguments=arguments, headers=headers or {}
+    )
+    result = response.json()["result"]
+    return not result["isError"], result["content"][0]["text"]
