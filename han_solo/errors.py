@@ -12,6 +12,7 @@
     │   └── Forbidden               a token of too small a scope
     ├── StoreError                  Postgres
     │   ├── DatabaseUnavailable     retryable
+    │   │   └── DatabaseRefused     wrong password, no such database: not retryable
     │   ├── SchemaNewer             the database was migrated by a newer han-solo
     │   ├── MigrationChanged        a merged migration was edited
     │   └── NotFound                no row of that id
@@ -22,6 +23,7 @@
     │   │   └── AgentGone           a confirmed 404 of the agent: everything that writes stops
     │   ├── LettaConflict           409
     │   └── LettaRefused            any other 4xx
+    │       └── BridgeUrlRefused    Letta accepts no MCP server on a private address
     ├── WriteNotVerified            a write whose read-back differs
     ├── PlanRefused                 a brake of the reconciler; carries reason
     ├── BridgeError                 the bridge itself
@@ -102,9 +104,15 @@ class StoreError(HanSoloError):
 
 
 class DatabaseUnavailable(StoreError):
-    """Postgres does not answer. Nothing was written."""
+    """Postgres does not answer. Nothing was written, unless the error says otherwise."""
 
     retryable = True
+
+
+class DatabaseRefused(DatabaseUnavailable):
+    """Postgres answers, and refuses us; it will do so again until someone mends it."""
+
+    retryable = False
 
 
 class SchemaNewer(StoreError):
@@ -153,6 +161,11 @@ class LettaConflict(LettaError):
 
 class LettaRefused(LettaError):
     """Any other 4xx: the request itself was at fault."""
+
+
+class BridgeUrlRefused(LettaRefused):
+    """Letta accepts no MCP server on a loopback or private address, and lists none while one is
+    stored."""
 
 
 class WriteNotVerified(HanSoloError):
