@@ -179,7 +179,7 @@ def _read_signature(
     """Return the context's level and the caller's parameters, all of them annotated."""
     try:
         hints = typing.get_type_hints(function, include_extras=True)
-    except NameError as error:
+    except (NameError, AttributeError, TypeError, SyntaxError) as error:
         raise refuse(
             f"has an annotation that can not be resolved ({error})",
             "Import the name at run time, not under TYPE_CHECKING.",
@@ -200,6 +200,8 @@ def _read_signature(
         )
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in names):
         raise refuse("takes *args or **kwargs", "Name each argument: they are its schema.")
+    if any(p.kind is p.POSITIONAL_ONLY for p in names[1:]):
+        raise refuse("has arguments without a name", "Take out the `/`: MCP passes them by name.")
     return typing.cast("ContextLevel", level), tuple(p.name for p in names[1:])
 
 

@@ -76,9 +76,18 @@ def refuse_writable_by_others(root: Path) -> None:
     trusted = {0, os.geteuid()}
     for path in [root, *root.parents]:
         _refuse_unsafe(path, path.stat(), trusted, sticky_will_do=path != root)
-    for path in sorted(root.rglob("*")):
-        if path.suffix == ".py" or path.is_dir():
+    for kind in KINDS:
+        folder = root / kind
+        for path in sorted([folder, *folder.rglob("*")] if folder.exists() else ()):
+            if not path.exists():
+                raise DeclarationError(f"{path} is a link to nothing.", hint="Take it away.")
             _refuse_unsafe(path, path.stat(), trusted, sticky_will_do=False)
+            if path.is_symlink() and not path.resolve().is_relative_to(root):
+                raise DeclarationError(
+                    f"{path} leads out of {root}, where nobody looked who may write.",
+                    hint="Put the file itself there, or add the other directory to "
+                    "HAN_SOLO_EXTENSIONS.",
+                )
 
 
 def _refuse_unsafe(
@@ -117,13 +126,20 @@ def _package_name(root: Path, kind: Kind) -> str:
 
 
 def _register_package(name: str, folder: Path) -> None:
-    """Make the folder a package, so that siblings can import each other relatively."""
+    """Make the folder a package, so that siblings can import each other relatively.
+
+    What an earlier load left of it is forgotten: helpers are read anew like everything else.
+    """
+    for loaded in [module for module in sys.modules if module.startswith(f"{name}.")]:
+        del sys.modules[loaded]
     spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
     spec.submodule_search_locations = [str(folder)]
     sys.modules[name] = importlib.util.module_from_spec(spec)
 
 
 def _load_file(name: str, path: Path) -> ModuleType:
+    if name in sys.modules:  # a sibling imported it already; a second copy would be another module
+        return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec
     assert spec.loader
@@ -133,7 +149,7 @@ def _load_file(name: str, path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except HanSoloError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise DeclarationError(
             f"{path} does not load: {type(error).__name__}: {error}.",
             hint="Mend the file or take it out of the folder; nothing was started.",
