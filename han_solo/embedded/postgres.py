@@ -13,12 +13,12 @@ import signal
 import time
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote
 
 import asyncpg
 import filelock
 import psutil
 
+from ..connections import LOOPBACK, SECRET_OF_ROLE, postgres_url
 from ..errors import EmbeddedError
 from ..home import Home
 from . import postgres_setup
@@ -28,7 +28,6 @@ from .postgres_binaries import find_programs
 from .postgres_data import build_env, ensure_directory, init_data
 from .processes import ManagedProcess, StopStep, last_line, stop_tree
 
-_HOST: Final = "127.0.0.1"
 _START_TIMEOUT_S: Final = 120.0  # replaying a long write-ahead log after a crash takes its time
 _POLL_S: Final = 0.05
 _RETRY_PAUSE_S: Final = 0.5
@@ -46,13 +45,6 @@ _NOT_YET: Final = (
 )
 """What a connection attempt says while the server starts."""
 
-SECRETS: Final = {
-    "postgres": "postgres_password",
-    "letta": "letta_db_password",
-    "han_solo": "han_solo_db_password",
-}
-"""The secret of each role, by its name in the home directory."""
-
 
 class EmbeddedPostgres:
     """One server on one home directory. A second one on the same home is refused."""
@@ -67,14 +59,18 @@ class EmbeddedPostgres:
         self._lock = filelock.FileLock(home.run / "postgres.lock", thread_local=False)
 
     @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.is_running
+
+    @property
     def pid(self) -> int | None:
         return self._process.pid if self._process and self._process.is_running else None
 
     def url(self, database: str, role: str | None = None) -> str:
         """Return the URL, password included. Role: the database's owner unless named."""
         role = role or self._owners.get(database, "han_solo")
-        password = quote(self._home.ensure_secret(SECRETS[role]), safe="")
-        return f"postgresql://{role}:{password}@{_HOST}:{self.port}/{database}"
+        password = self._home.ensure_secret(SECRET_OF_ROLE[role])
+        return postgres_url(self.port, role, password, database)
 
     async def start(self) -> None:
         """Start it and return when it answers and has its roles and databases. Idempotent.
@@ -84,7 +80,7 @@ class EmbeddedPostgres:
         Raises:
             EmbeddedError: says which directory, port or program is at fault.
         """
-        if self._process is not None and self._process.is_running:
+        if self.is_running:
             return
         user = await asyncio.to_thread(ensure_os_user)
         if user is not None:
@@ -117,7 +113,7 @@ class EmbeddedPostgres:
 
     async def drop_database(self, name: str) -> None:
         """Drop a database that ``create_database`` made, whoever is connected to it."""
-        if name in SECRETS:
+        if name in SECRET_OF_ROLE:
             raise EmbeddedError(f"The database {name} is not dropped: it holds the memory.")
         admin = await self._connect("postgres")
         try:
@@ -133,7 +129,7 @@ class EmbeddedPostgres:
         )
         await self._stop_leftover()
         if not self._data.exists():
-            password = self._home.ensure_secret(SECRETS["postgres"])
+            password = self._home.ensure_secret(SECRET_OF_ROLE["postgres"])
             await asyncio.to_thread(init_data, self._data, programs, user, password)
         refuse_taken_port(self.port, "Postgres")
         process = ManagedProcess(
@@ -149,7 +145,7 @@ class EmbeddedPostgres:
         admin = await self._wait_ready(process)
         try:
             for role in ("letta", "han_solo"):
-                password = self._home.ensure_secret(SECRETS[role])
+                password = self._home.ensure_secret(SECRET_OF_ROLE[role])
                 await postgres_setup.ensure_role(admin, role, password)
                 await postgres_setup.ensure_database(admin, role, role)
         finally:
@@ -199,9 +195,10 @@ class EmbeddedPostgres:
                 try:
                     return await self._connect("postgres")
                 except asyncpg.InvalidAuthorizationSpecificationError as error:
+                    secret = self._home.secrets / SECRET_OF_ROLE["postgres"]
                     raise EmbeddedError(
                         f"Postgres in {self._data} refuses the password of its superuser.",
-                        hint=f"Restore {self._home.secrets / SECRETS['postgres']} from a backup.",
+                        hint=f"Restore {secret} from a backup.",
                     ) from error
             if not process.is_running:
                 said = process.read_log_tail()
@@ -228,7 +225,7 @@ def _refuse_closed_home(user: OsUser, root: Path) -> None:
 
 def _build_argv(programs: Path, data: Path, port: int) -> list[str]:
     options = {
-        "listen_addresses": _HOST,
+        "listen_addresses": LOOPBACK,
         "port": str(port),
         "unix_socket_directories": "",
         "max_connections": "200",  # Letta's pool and several bridges; the tests' databases too
