@@ -182,6 +182,7 @@ class LettaGateway:
         agent_type: str = AGENT_TYPE,
         system: str | None = None,
         description: str | None = None,
+        timezone: str | None = None,
         block_ids: Sequence[str] = (),
         tool_ids: Sequence[str] = (),
         tags: Sequence[str] = (),
@@ -204,7 +205,12 @@ class LettaGateway:
             "include_base_tool_rules": False,
             "include_multi_agent_tools": False,
         }
-        optional = {"embedding": embedding, "system": system, "description": description}
+        optional = {
+            "embedding": embedding,
+            "system": system,
+            "description": description,
+            "timezone": timezone,
+        }
         body |= {key: value for key, value in optional.items() if value is not None}
         answer = await self._post(
             f"creating the agent {name!r}", "/v1/agents/", body, params={"include": [*INCLUDE]}

@@ -84,7 +84,7 @@ class ModelTable(_Table):
     smaller window shortens the agent's memory without a word."""
 
     enable_reasoner: bool = False
-    """Off by default: on, without reasoning tokens, the agent answers nothing and no error shows."""
+    """Off by default: on, without reasoning tokens, the agent says nothing and no error shows."""
 
     max_tokens: int | None = Field(default=None, ge=1)
     """Tokens of one answer, at most."""

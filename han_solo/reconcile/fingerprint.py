@@ -1,0 +1,22 @@
+"""The fingerprint of a tool: a hash over name, description and schema, in the form Letta stores.
+
+What the bridge or the registry lists is first turned into what Letta would store of it, so that the
+two sides can be compared; a difference means that Letta's copy is stale.
+"""
+
+from __future__ import annotations
+
+from ..letta import schemas
+from ..letta.views import ToolView
+from ..registry import ListedTool
+
+
+def fingerprint_listed(tool: ListedTool) -> str:
+    """Return the fingerprint that Letta's copy of a listed tool must have."""
+    expected = schemas.expected_json_schema(tool.name, tool.description, tool.input_schema)
+    return schemas.digest(expected)
+
+
+def fingerprint_stored(tool: ToolView) -> str:
+    """Return the fingerprint of Letta's copy of a tool."""
+    return schemas.digest(tool.json_schema)
