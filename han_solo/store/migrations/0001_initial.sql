@@ -60,7 +60,7 @@ CREATE TABLE memory.notecards (
     text              text        NOT NULL
         CHECK (char_length(text) <= 4000 AND btrim(text, E' \t\r\n') <> ''),
     creator           text        NOT NULL
-        CHECK (char_length(creator) <= 64 AND btrim(creator, E' \t\r\n') <> ''),
+        CHECK (char_length(creator) <= 64 AND btrim(creator) <> '' AND creator !~ '[[:cntrl:]]'),
     status            text        NOT NULL DEFAULT 'active'
         CHECK (status IN ('active', 'completed', 'archived')),
     source            text        NOT NULL CHECK (source IN ('chat', 'manual')),

@@ -1,0 +1,295 @@
+"""Notecards: short notes of what surfaced mid-conversation and nobody should forget.
+
+Not tasks and not passages: a text, who it is from, and when. The agent's tools, other MCP clients
+and the page all come by here. Nothing is deleted; archiving hides a card from the default view.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Literal, Protocol
+
+import asyncpg
+
+from ..clock import Clock
+from ..errors import NotFound, UsageError
+from ..principals import Principal
+from ..store.database import Connection, Database
+from ..store.queries import load_queries
+from ..store.text import require_storable
+
+Status = Literal["active", "completed", "archived"]
+Source = Literal["chat", "manual"]
+Filter = Literal["not_archived", "active", "completed", "archived", "all"]
+
+MAX_TEXT_CHARS: Final = 4_000
+"""Longer text belongs in a passage, where it is chunked and found by search."""
+
+MAX_CREATOR_CHARS: Final = 64
+MAX_LIMIT: Final = 100
+DEFAULT_LIMIT: Final = 20
+
+_MAX_ID: Final = 2**63 - 1
+_CURSOR: Final = re.compile(r"before-([1-9][0-9]{0,18})")
+
+_STATUSES: Final[dict[Filter, tuple[Status, ...]]] = {
+    "not_archived": ("active", "completed"),
+    "active": ("active",),
+    "completed": ("completed",),
+    "archived": ("archived",),
+    "all": ("active", "completed", "archived"),
+}
+_SOURCES: Final[tuple[Source, ...]] = ("chat", "manual")
+
+_MOVES: Final[dict[Status, tuple[Status, ...]]] = {
+    # An archived card was put away on purpose: completing it would bring it back to view.
+    "completed": ("active",),
+    "archived": ("active", "completed"),
+    "active": ("completed", "archived"),
+}
+"""To each status, those it can be reached from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Notecard:
+    """A notecard as it is stored. Times are aware UTC.
+
+    ``creator`` is who it is from, as the writer said; ``principal`` is the authenticated caller
+    that wrote it, and ``agent_id`` the agent it called for.
+    """
+
+    id: int
+    text: str
+    creator: str
+    status: Status
+    source: Source
+    principal: str
+    agent_id: str | None
+    created_at: datetime
+    status_changed_at: datetime
+    status_changed_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Notecards, newest first; ``next_cursor`` is None on the last page."""
+
+    notecards: tuple[Notecard, ...]
+    next_cursor: str | None
+
+    def keep(self, count: int) -> Page:
+        """Return the page with its first ``count`` cards only, and the rest after its cursor."""
+        if count >= len(self.notecards):
+            return self
+        return Page(self.notecards[:count], _cursor_after(self.notecards[count - 1]))
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a change of status came to; ``changed`` is False when the card stood there already."""
+
+    notecard: Notecard
+    changed: bool
+
+
+class _Queries(Protocol):
+    async def insert_notecard(
+        self,
+        conn: Connection,
+        *,
+        text: str,
+        creator: str,
+        source: str,
+        principal: str,
+        agent_id: str | None,
+        at: datetime,
+    ) -> asyncpg.Record: ...
+    async def fetch_notecard(
+        self, conn: Connection, *, notecard_id: int
+    ) -> asyncpg.Record | None: ...
+    def list_notecards(
+        self, conn: Connection, *, statuses: tuple[str, ...], before_id: int, limit_rows: int
+    ) -> AsyncIterator[asyncpg.Record]: ...
+    async def change_status(
+        self,
+        conn: Connection,
+        *,
+        notecard_id: int,
+        from_statuses: tuple[str, ...],
+        to_status: str,
+        principal: str,
+        at: datetime,
+    ) -> asyncpg.Record | None: ...
+
+
+_QUERIES: Final = load_queries("notecards", _Queries)
+
+
+class Notecards:
+    """The notecards of one installation, shared by its agents and clients."""
+
+    def __init__(self, db: Database, clock: Clock | None = None) -> None:
+        self._db = db
+        self._clock = clock or Clock()
+
+    async def create(
+        self, principal: Principal, *, text: str, creator: str, source: Source = "chat"
+    ) -> Notecard:
+        """Write an active notecard and return it as the database stored it.
+
+        Raises:
+            UsageError: text or creator is empty, too long or not storable; an unknown source.
+        """
+        require_storable(text, "The notecard's text", max_chars=MAX_TEXT_CHARS)
+        name = require_storable(
+            creator.strip(), "The notecard's creator", max_chars=MAX_CREATOR_CHARS
+        )
+        if not name.isprintable():
+            raise UsageError(
+                "The notecard's creator has a line break or a control character in it.",
+                hint="Give a name alone, such as scott; nothing was written.",
+            )
+        if source not in _SOURCES:
+            raise UsageError(
+                f"There is no source {source!r}.", hint=f"Use {' or '.join(_SOURCES)}."
+            )
+        async with self._db.transaction() as connection:
+            row = await _QUERIES.insert_notecard(
+                connection,
+                text=text,
+                creator=name,
+                source=source,
+                principal=principal.name,
+                agent_id=principal.agent_id,
+                at=self._clock.now(),
+            )
+        return Notecard(**row)
+
+    async def get(self, notecard_id: int) -> Notecard:
+        """Return one notecard, whatever its status.
+
+        Raises:
+            NotFound: there is none of that id.
+        """
+        _check_id(notecard_id)
+        async with self._db.connection() as connection:
+            row = await _QUERIES.fetch_notecard(connection, notecard_id=notecard_id)
+        if row is None:
+            raise _not_found(notecard_id)
+        return Notecard(**row)
+
+    async def list(
+        self,
+        *,
+        status: Filter = "not_archived",
+        limit: int = DEFAULT_LIMIT,
+        cursor: str | None = None,
+    ) -> Page:
+        """List notecards, newest first.
+
+        Args:
+            status: which ones; archived ones only when asked for.
+            limit: cards, 1 to ``MAX_LIMIT``.
+            cursor: ``next_cursor`` of the page before.
+
+        Raises:
+            UsageError: an unknown status, a limit out of range, or a cursor that is not one.
+        """
+        if status not in _STATUSES:
+            raise UsageError(
+                f"There is no status {status!r}.", hint=f"Use one of {', '.join(_STATUSES)}."
+            )
+        if not 1 <= limit <= MAX_LIMIT:
+            raise UsageError(f"The limit {limit} is out of range.", hint=f"Use 1 to {MAX_LIMIT}.")
+        before_id = _read_cursor(cursor)
+        async with self._db.connection() as connection:
+            rows = _QUERIES.list_notecards(
+                connection,
+                statuses=_STATUSES[status],
+                before_id=before_id,
+                limit_rows=limit + 1,  # one more tells whether there is a next page
+            )
+            cards = tuple([Notecard(**row) async for row in rows])
+        return Page(cards, None).keep(limit)
+
+    async def complete(self, principal: Principal, notecard_id: int) -> Change:
+        """Mark an active notecard as completed.
+
+        Raises:
+            NotFound: there is none of that id.
+            UsageError: it is archived.
+        """
+        return await self._move(principal, notecard_id, "completed")
+
+    async def archive(self, principal: Principal, notecard_id: int) -> Change:
+        """Put a notecard away: kept, but out of the default view.
+
+        Raises:
+            NotFound: there is none of that id.
+        """
+        return await self._move(principal, notecard_id, "archived")
+
+    async def reopen(self, principal: Principal, notecard_id: int) -> Change:
+        """Make a completed or archived notecard active again.
+
+        Raises:
+            NotFound: there is none of that id.
+        """
+        return await self._move(principal, notecard_id, "active")
+
+    async def _move(self, principal: Principal, notecard_id: int, to_status: Status) -> Change:
+        _check_id(notecard_id)
+        async with self._db.transaction() as connection:
+            row = await _QUERIES.change_status(
+                connection,
+                notecard_id=notecard_id,
+                from_statuses=_MOVES[to_status],
+                to_status=to_status,
+                principal=principal.name,
+                at=self._clock.now(),
+            )
+            if row is not None:
+                return Change(Notecard(**row), changed=True)
+            # A statement of its own sees what a concurrent caller has just committed.
+            row = await _QUERIES.fetch_notecard(connection, notecard_id=notecard_id)
+        if row is None:
+            raise _not_found(notecard_id)
+        card = Notecard(**row)
+        if card.status == to_status:
+            return Change(card, changed=False)
+        raise UsageError(
+            f"Notecard {notecard_id} is {card.status} and can not become {to_status}.",
+            hint="Reopen it first (reopen_notecard); nothing was changed.",
+        )
+
+
+def _cursor_after(card: Notecard) -> str:
+    """Return the cursor of the page that begins after this card."""
+    return f"before-{card.id}"
+
+
+def _read_cursor(cursor: str | None) -> int:
+    if cursor is None:
+        return _MAX_ID
+    match = _CURSOR.fullmatch(cursor)
+    if not match or int(match[1]) > _MAX_ID:
+        raise UsageError(
+            f"{cursor[:40]!r} is not a cursor of this list.",
+            hint="Give next_cursor of the reply before, or none for the newest.",
+        )
+    return int(match[1])
+
+
+def _check_id(notecard_id: int) -> None:
+    if not 1 <= notecard_id <= _MAX_ID:
+        raise _not_found(notecard_id)
+
+
+def _not_found(notecard_id: int) -> NotFound:
+    return NotFound(
+        f"There is no notecard {notecard_id}; nothing was changed.",
+        hint="list_notecards(status='all') shows the ids there are.",
+    )
