@@ -69,12 +69,13 @@ def list_tools(
         scopes: what the principal's token holds; by default all that its kind may.
     """
     held = KIND_SCOPES[kind] if scopes is None else scopes
-    return tuple(
-        ListedTool(tool.name, tool.description or "", tool.parameters)
-        for tool in (
-            build_tool(spec, _never_bound) for spec in registry.shown_to(kind) if spec.scope in held
-        )
-    )
+    return tuple(project(spec) for spec in registry.shown_to(kind) if spec.scope in held)
+
+
+def project(spec: ToolSpec) -> ListedTool:
+    """Return one tool as MCP lists it."""
+    tool = build_tool(spec, _never_bound)
+    return ListedTool(tool.name, tool.description or "", tool.parameters)
 
 
 def describe(spec: ToolSpec) -> str:
