@@ -6,7 +6,8 @@
     ├── UsageError                  something the user wrote is wrong
     │   ├── SettingsError
     │   ├── SpecError               the agent spec; carries path, line and column
-    │   └── DeclarationError        a @tool, @guard or @job, or the file it stands in
+    │   ├── DeclarationError        a @tool, @guard or @job, or the file it stands in
+    │   └── BlockRefused            a core block can not be read or written so; carries reason
     ├── AuthError                   the caller of the bridge
     │   ├── Unauthenticated         no token, or not one of ours
     │   └── Forbidden               a token of too small a scope
@@ -85,6 +86,15 @@ class SpecError(UsageError):
 
 class DeclarationError(UsageError):
     """A declaration, or the file it stands in, can not be used; the process must not start."""
+
+
+class BlockRefused(UsageError):
+    """A core block can not be read or written so. ``reason`` is a stable name: ``unknown_label``,
+    ``over_limit``, ``read_only`` or ``builtin_memory_tools``."""
+
+    def __init__(self, message: str, *, reason: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
 
 
 class AuthError(HanSoloError):

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
 
+import httpx
+
 from han_solo.errors import (
     BridgeUrlRefused,
     LettaConflict,
@@ -78,10 +80,14 @@ def describe(error: letta_client.APIError, target: Target, doing: str) -> LettaE
         )
     if isinstance(error, letta_client.APIStatusError):
         return _describe_status(error.status_code, error.body, target, doing)
+    if isinstance(error.__cause__, (httpx.ConnectError, httpx.UnsupportedProtocol)):
+        return LettaUnavailable(
+            f"Letta at {target.base_url} can not be reached while {doing}.",
+            hint="Start it, or set LETTA_BASE_URL to where it is; han-solo doctor helps.",
+        )
     return LettaUnavailable(
-        f"Letta at {target.base_url} can not be reached while {doing}"
-        f"{_cause(error.__cause__, target)}.",
-        hint="Start it, or set LETTA_BASE_URL to where it is; han-solo doctor helps.",
+        f"Letta at {target.base_url} broke off the connection while {doing}.",
+        hint="Whether it was done is unknown; look before trying again.",
     )
 
 
@@ -168,8 +174,3 @@ def _reasons(body: object) -> Iterable[str]:
         # A validation error is the repr of a list, with the values that were sent in it.
         messages = [first or second for first, second in _MSG.findall(detail)]
         yield from dict.fromkeys(messages) if messages else [detail]
-
-
-def _cause(cause: BaseException | None, target: Target) -> str:
-    text = str(cause) if cause is not None else ""
-    return f" ({target.scrub(text)})" if text else ""

@@ -19,7 +19,7 @@ import httpx
 
 from han_solo.errors import AgentGone, LettaNotFound, LettaRefused
 
-from . import mcp, paging, text, turns, views
+from . import fields, mcp, paging, text, turns, views
 from .link import Link
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class LettaGateway:
         body = await self._link.read(
             "listing the models", lambda letta: letta.models.with_raw_response.list()
         )
-        return tuple(views.parse_model(model) for model in views.as_list(body, "models"))
+        return tuple(views.parse_model(model) for model in fields.as_list(body, "models"))
 
     async def fetch_embedding_handles(self) -> tuple[str, ...]:
         """Fetch the handles of the embedding models that this server can use."""
@@ -111,8 +111,8 @@ class LettaGateway:
             lambda letta: letta.models.embeddings.with_raw_response.list(),
         )
         return tuple(
-            views.need_str(views.as_object(model, "embedding model"), "handle", "embedding model")
-            for model in views.as_list(body, "embedding models")
+            fields.need_str(fields.as_object(model, "embedding model"), "handle", "embedding model")
+            for model in fields.as_list(body, "embedding models")
         )
 
     # Agents

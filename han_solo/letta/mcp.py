@@ -22,7 +22,7 @@ from han_solo.errors import (
     WriteNotVerified,
 )
 
-from . import faults, views
+from . import faults, fields, views
 from .link import Link
 
 POISON_HINT: Final = (
@@ -38,7 +38,7 @@ async def fetch_servers(link: Link) -> tuple[views.McpServerView, ...]:
         raise BridgeUrlRefused(
             error.message, hint=POISON_HINT, status_code=error.status_code
         ) from error
-    return tuple(views.parse_mcp_server(server) for server in views.as_list(body, "MCP servers"))
+    return tuple(views.parse_mcp_server(server) for server in fields.as_list(body, "MCP servers"))
 
 
 async def register(link: Link, name: str, url: str, token: str | None) -> views.McpServerView:

@@ -12,7 +12,7 @@ from typing import Final
 
 from han_solo.errors import LettaUnavailable
 
-from .views import Json, as_list, as_object, need_str
+from .fields import Json, as_list, as_object, need_str
 
 PAGE_ROWS: Final = 1000
 """The largest page that Letta 0.16.8 was seen to honour; its defaults are 10 and 50."""

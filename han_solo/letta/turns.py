@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from .views import Json, as_object, need_list, need_str, opt_str
+from .fields import Json, as_object, need_list, need_str, opt_str
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,22 +8,31 @@ that names it, since a half-read agent would look like drift.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar, cast
+from typing import Final
 
-from han_solo.errors import LettaRefused
+from . import fields
+from .fields import Json
+from .turns import ToolCall, ToolReturn, Turn, TurnMessage
 
-Json = Mapping[str, object]
+__all__ = [
+    "AgentView",
+    "BlockView",
+    "HealthView",
+    "Json",
+    "McpServerView",
+    "ModelView",
+    "ToolCall",
+    "ToolReturn",
+    "ToolView",
+    "Turn",
+    "TurnMessage",
+]
 
 MCP_TAG_PREFIX: Final = "mcp:"
 """Letta tags a tool of an MCP server with ``mcp:<server>``; its metadata says the same."""
 
 BEARER: Final = "Bearer "
-
-T = TypeVar("T")
-
-_HINT: Final = "Only Letta 0.16.8 is supported: run han-solo doctor."
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,161 +134,89 @@ class HealthView:
 
 
 def parse_agent(source: object) -> AgentView:
-    body = as_object(source, "agent")
-    blocks = tuple(parse_block(block) for block in need_list(body, "blocks", "agent"))
+    body = fields.as_object(source, "agent")
+    rules = fields.opt_list(body.get("tool_rules"))
+    blocks = tuple(parse_block(block) for block in fields.need_list(body, "blocks", "agent"))
     return AgentView(
-        id=need_str(body, "id", "agent"),
-        name=need_str(body, "name", "agent"),
-        agent_type=need_str(body, "agent_type", "agent"),
-        system=opt_str(body, "system") or "",
-        llm_config=as_object(need(body, "llm_config", "agent"), "agent's llm_config"),
-        embedding=opt_str(body, "embedding"),
-        tools=tuple(parse_tool(tool) for tool in need_list(body, "tools", "agent")),
+        id=fields.need_str(body, "id", "agent"),
+        name=fields.need_str(body, "name", "agent"),
+        agent_type=fields.need_str(body, "agent_type", "agent"),
+        system=fields.opt_str(body, "system") or "",
+        llm_config=fields.as_object(fields.need(body, "llm_config", "agent"), "agent's llm_config"),
+        embedding=fields.opt_str(body, "embedding"),
+        tools=tuple(parse_tool(tool) for tool in fields.need_list(body, "tools", "agent")),
         blocks=blocks,
-        tags=_strings(need_list(body, "tags", "agent")),
-        tool_rules=tuple(as_object(rule, "tool rule") for rule in _list(body.get("tool_rules"))),
-        description=opt_str(body, "description"),
-        last_stop_reason=opt_str(body, "last_stop_reason"),
+        tags=fields.strings(fields.need_list(body, "tags", "agent")),
+        tool_rules=tuple(
+            fields.as_object(rule, "tool rule") for rule in fields.opt_list(body.get("tool_rules"))
+        ),
+        description=fields.opt_str(body, "description"),
+        last_stop_reason=fields.opt_str(body, "last_stop_reason"),
     )
 
 
 def parse_tool(source: object) -> ToolView:
-    body = as_object(source, "tool")
-    tags = _strings(_list(body.get("tags")))
-    owner = _object(_object(body.get("metadata_")).get("mcp"))
+    body = fields.as_object(source, "tool")
+    tags = fields.strings(fields.opt_list(body.get("tags")))
+    owner = fields.opt_object(fields.opt_object(body.get("metadata_")).get("mcp"))
     tag = next((tag for tag in tags if tag.startswith(MCP_TAG_PREFIX)), None)
+    named = fields.opt_str(owner, "server_name")
     return ToolView(
-        id=need_str(body, "id", "tool"),
-        name=need_str(body, "name", "tool"),
-        tool_type=need_str(body, "tool_type", "tool"),
-        description=opt_str(body, "description") or "",
-        json_schema=_object(body.get("json_schema")),
+        id=fields.need_str(body, "id", "tool"),
+        name=fields.need_str(body, "name", "tool"),
+        tool_type=fields.need_str(body, "tool_type", "tool"),
+        description=fields.opt_str(body, "description") or "",
+        json_schema=fields.opt_object(body.get("json_schema")),
         tags=tags,
         # The metadata are rewritten with the owner; an old row may have the tag alone.
-        mcp_server=opt_str(owner, "server_name") or (tag and tag.removeprefix(MCP_TAG_PREFIX)),
-        mcp_server_id=opt_str(owner, "server_id"),
+        mcp_server=fields.opt_str(owner, "server_name")
+        or (tag and tag.removeprefix(MCP_TAG_PREFIX)),
+        mcp_server_id=fields.opt_str(owner, "server_id"),
     )
 
 
 def parse_block(source: object) -> BlockView:
-    body = as_object(source, "block")
+    body = fields.as_object(source, "block")
     return BlockView(
-        id=need_str(body, "id", "block"),
-        label=need_str(body, "label", "block"),
-        value=need_str(body, "value", "block"),
-        limit=need_int(body, "limit", "block"),
+        id=fields.need_str(body, "id", "block"),
+        label=fields.need_str(body, "label", "block"),
+        value=fields.need_str(body, "value", "block"),
+        limit=fields.need_int(body, "limit", "block"),
         read_only=bool(body.get("read_only")),
-        description=opt_str(body, "description") or "",
+        description=fields.opt_str(body, "description") or "",
     )
 
 
 def parse_mcp_server(source: object) -> McpServerView:
-    body = as_object(source, "MCP server")
-    token = opt_str(body, "auth_token")
+    body = fields.as_object(source, "MCP server")
+    token = fields.opt_str(body, "auth_token")
     return McpServerView(
-        id=need_str(body, "id", "MCP server"),
-        name=need_str(body, "server_name", "MCP server"),
-        server_type=need_str(body, "mcp_server_type", "MCP server"),
-        url=opt_str(body, "server_url"),
+        id=fields.need_str(body, "id", "MCP server"),
+        name=fields.need_str(body, "server_name", "MCP server"),
+        server_type=fields.need_str(body, "mcp_server_type", "MCP server"),
+        url=fields.opt_str(body, "server_url"),
         token=token.removeprefix(BEARER) if token else None,
     )
 
 
 def parse_model(source: object) -> ModelView:
-    body = as_object(source, "model")
-    window = need_int(body, "context_window", "model")
+    body = fields.as_object(source, "model")
+    window = fields.need_int(body, "context_window", "model")
     largest = body.get("max_context_window")
     return ModelView(
-        handle=need_str(body, "handle", "model"),
-        name=need_str(body, "name", "model"),
-        provider=opt_str(body, "provider_name") or opt_str(body, "provider_type") or "",
+        handle=fields.need_str(body, "handle", "model"),
+        name=fields.need_str(body, "name", "model"),
+        provider=fields.opt_str(body, "provider_name")
+        or fields.opt_str(body, "provider_type")
+        or "",
         context_window=window,
         max_context_window=largest if isinstance(largest, int) else window,
     )
 
 
 def parse_health(source: object) -> HealthView:
-    body = as_object(source, "health answer")
+    body = fields.as_object(source, "health answer")
     return HealthView(
-        status=need_str(body, "status", "health answer"),
-        version=need_str(body, "version", "health answer"),
+        status=fields.need_str(body, "status", "health answer"),
+        version=fields.need_str(body, "version", "health answer"),
     )
-
-
-def as_object(source: object, what: str) -> Json:
-    """Return the JSON object.
-
-    Raises:
-        LettaRefused: when it is something else.
-    """
-    if isinstance(source, Mapping):
-        return cast("Json", source)
-    raise LettaRefused(
-        f"Letta's answer has a {type(source).__name__} where the {what} should be.",
-        hint=_HINT,
-    )
-
-
-def as_list(source: object, what: str) -> Sequence[object]:
-    """Return the JSON list.
-
-    Raises:
-        LettaRefused: when it is something else.
-    """
-    if isinstance(source, list):
-        return source
-    raise LettaRefused(
-        f"Letta's answer has a {type(source).__name__} where the list of {what} should be.",
-        hint=_HINT,
-    )
-
-
-def need(body: Json, name: str, what: str) -> object:
-    """Return a field that the answer must have."""
-    value = body.get(name)
-    if value is None:
-        raise LettaRefused(
-            f"Letta's {what} {body.get('id', '')!s} has no {name!r}.".replace("  ", " "),
-            hint=_HINT,
-        )
-    return value
-
-
-def need_str(body: Json, name: str, what: str) -> str:
-    return _of_type(body, name, what, str)
-
-
-def need_int(body: Json, name: str, what: str) -> int:
-    return _of_type(body, name, what, int)
-
-
-def need_list(body: Json, name: str, what: str) -> Sequence[object]:
-    value: list[object] = _of_type(body, name, what, list)
-    return value
-
-
-def _of_type(body: Json, name: str, what: str, expected: type[T]) -> T:
-    value = need(body, name, what)
-    if not isinstance(value, expected):
-        raise LettaRefused(
-            f"Letta's {what} has a {type(value).__name__} as {name!r}.",
-            hint=_HINT,
-        )
-    return value
-
-
-def opt_str(body: Json, name: str) -> str | None:
-    value = body.get(name)
-    return value if isinstance(value, str) and value else None
-
-
-def _object(source: object) -> Json:
-    return cast("Json", source) if isinstance(source, Mapping) else {}
-
-
-def _list(source: object) -> Sequence[object]:
-    return source if isinstance(source, list) else ()
-
-
-def _strings(values: Sequence[object]) -> tuple[str, ...]:
-    return tuple(value for value in values if isinstance(value, str))
