@@ -152,12 +152,12 @@ def parse_expiry(text: str, now: datetime) -> datetime:
         return now + parse_span(text)
     try:
         found = datetime.fromisoformat(text.strip())
-    except ValueError as error:
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
         raise UsageError(
             f"{text!r} is neither a span nor a date.",
             hint="Write 30m, 12h, 90d, 4w, or a date such as 2030-01-31.",
         ) from error
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _show_issued(issued: IssuedToken, what: str, *, quiet: bool) -> None:
@@ -165,7 +165,7 @@ def _show_issued(issued: IssuedToken, what: str, *, quiet: bool) -> None:
     record = issued.record
     alone = quiet or not sys.stdout.isatty()
     if not quiet:
-        ends = f", until {_day(record.expires_at)}" if record.expires_at else ""
+        ends = f", until {_minute(record.expires_at)}" if record.expires_at else ""
         words = run.err()
         words.print(f"Token {record.name} ({record.kind}{ends}) {what}.")
         words.print(f"It may: {', '.join(sorted(record.scopes))}.", soft_wrap=True)
@@ -177,15 +177,15 @@ def _show_issued(issued: IssuedToken, what: str, *, quiet: bool) -> None:
 def _show_table(records: tuple[TokenRecord, ...], now: datetime) -> None:
     from rich.table import Table
 
-    table = Table("name", "kind", "state", "last used", "expires", "scopes", "id", box=None)
+    table = Table("name", "kind", "state", "last used", "good until", "scopes", "id", box=None)
     for record in records:
         whole = record.scopes == KIND_SCOPES[record.kind]
         table.add_row(
             record.name,
             record.kind,
             record.state(now),
-            _day(record.last_used_at),
-            _day(record.expires_at),
+            _minute(record.last_used_at) or "never",
+            _minute(record.ends_at) or "revoked",
             "all of its kind" if whole else ", ".join(sorted(record.scopes)),
             record.id,
         )
@@ -207,5 +207,5 @@ def _as_dict(record: TokenRecord, now: datetime) -> dict[str, object]:
     }
 
 
-def _day(moment: datetime | None) -> str:
-    return f"{moment:%Y-%m-%d %H:%M}" if moment else "never"
+def _minute(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC" if moment else ""

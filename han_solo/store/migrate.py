@@ -12,8 +12,8 @@ import os
 import random
 import socket
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Final, Protocol
 
 import asyncpg
@@ -49,6 +49,7 @@ class _Queries(Protocol):
     async def insert_applied(
         self, conn: Connection, *, version: int, name: str, checksum: str, applied_by: str
     ) -> str: ...
+    async def notice_dead_client(self, conn: Connection) -> str: ...
     async def try_lock(self, conn: Connection, *, key: int) -> bool: ...
     async def unlock(self, conn: Connection, *, key: int) -> bool: ...
     async def find_lock_holder(self, conn: Connection, *, key: int) -> asyncpg.Record | None: ...
@@ -72,12 +73,17 @@ async def check_schema(db: Database) -> tuple[str, ...]:
 
 
 async def apply_migrations(
-    db: Database, *, clock: Clock | None = None, lock_wait_s: float = LOCK_WAIT_S
+    db: Database,
+    *,
+    migrations: Sequence[Migration] | None = None,
+    clock: Clock | None = None,
+    lock_wait_s: float = LOCK_WAIT_S,
 ) -> tuple[str, ...]:
     """Apply what is pending and return its titles; safe to run from many processes at once.
 
     Args:
         db: the database.
+        migrations: those of this release, unless others are given.
         clock: the seam for the waiting.
         lock_wait_s: how long another process that migrates is waited for.
 
@@ -87,7 +93,7 @@ async def apply_migrations(
         StoreError: the lock was not to be had, the role lacks a right, or the extension vector is
             missing; the database is as the last whole migration left it.
     """
-    known = load_migrations()
+    known = load_migrations() if migrations is None else tuple(migrations)
     # Without anything to do no lock is taken: every start and every command comes by here.
     async with db.connection() as connection:
         if not pending(known, await _load_applied(connection, db.where), db.where):
@@ -120,6 +126,10 @@ async def _load_applied(connection: Connection, where: str) -> tuple[Applied, ..
 async def _locked(
     connection: Connection, clock: Clock, wait_s: float, where: str
 ) -> AsyncIterator[None]:
+    # Without it the server runs a killed migrator's statement to its end, and keeps its lock till
+    # then. Servers on systems that can not tell (not Linux, macOS or BSD) refuse the setting.
+    with suppress(asyncpg.InvalidParameterValueError, asyncpg.UndefinedObjectError):
+        await _QUERIES.notice_dead_client(connection)
     deadline = time.monotonic() + wait_s
     while not await _QUERIES.try_lock(connection, key=LOCK_KEY):
         if time.monotonic() >= deadline:

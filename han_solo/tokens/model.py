@@ -38,6 +38,12 @@ class TokenRecord:
     revoked_at: datetime | None
     last_used_at: datetime | None
 
+    @property
+    def ends_at(self) -> datetime | None:
+        """When it stops being good, or stopped: the first of its expiry and its revocation."""
+        ends = [moment for moment in (self.expires_at, self.revoked_at) if moment is not None]
+        return min(ends, default=None)
+
     def state(self, now: datetime) -> State:
         """Say what it is good for; ``expiring``: rotated, and in its grace until ``revoked_at``."""
         if self.revoked_at is not None and self.revoked_at <= now:

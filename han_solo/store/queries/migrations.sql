@@ -13,6 +13,10 @@ ORDER BY version;
 INSERT INTO han_solo.migrations (version, name, checksum, applied_by)
 VALUES (:version, :name, :checksum, :applied_by);
 
+-- name: notice_dead_client()$
+-- Have the server look every two seconds whether this session's client still lives.
+SELECT set_config('client_connection_check_interval', '2s', FALSE);
+
 -- name: try_lock(key)$
 -- Take the migration lock for this session, or say that it is taken.
 SELECT pg_try_advisory_lock(:key::bigint);
