@@ -85,7 +85,7 @@ def to_response(error: Exception, *, where: str) -> JSONResponse:
         status = 503
     else:
         status = next((code for kind, code in _STATUS if isinstance(error, kind)), 500)
-    response = build_error(status, error.message, error.hint)
+    response = build_error(status, error.message, error.hint, getattr(error, "reason", None))
     if status == 503:  # noqa: PLR2004 - the status says what it is
         response.headers["Retry-After"] = str(RETRY_AFTER_S)
     if status == 401:  # noqa: PLR2004 - the same
@@ -93,10 +93,12 @@ def to_response(error: Exception, *, where: str) -> JSONResponse:
     return response
 
 
-def build_error(status: int, sentence: str, hint: str | None) -> JSONResponse:
-    """Build an error response; ``hint`` is left out when there is none."""
-    body = {"error": sentence} | ({"hint": hint} if hint else {})
-    return JSONResponse(body, status_code=status)
+def build_error(
+    status: int, sentence: str, hint: str | None, reason: str | None = None
+) -> JSONResponse:
+    """Build an error response; ``hint`` and ``reason``, a stable name, are left out when None."""
+    body = {"error": sentence, "hint": hint, "reason": reason}
+    return JSONResponse({k: v for k, v in body.items() if v is not None}, status_code=status)
 
 
 def log_fault(error: Exception, *, where: str) -> str:

@@ -128,7 +128,8 @@ async def test_errors_of_routes_are_sentences_with_their_status(error, status, m
             "/api/admin/sync-mcp-tools", headers=fakes.bearer("good-operator")
         )
     assert response.status_code == status
-    assert response.json() == {"error": error.message}
+    assert response.json()["error"] == error.message
+    assert response.json().get("reason") == getattr(error, "reason", None)
     assert ("retry-after" in response.headers) is (status == 503)
 
 

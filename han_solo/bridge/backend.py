@@ -1,0 +1,240 @@
+"""The running bridge behind its app: what is connected, what is away, and how it heals.
+
+The database and Letta may be away when the bridge starts, and may come and go while it runs. It
+serves all the same, says what is away, and ``heal`` brings it to a state in which the agent's tools
+are in sync: it opens the database, then runs ``ensure_ren_tools``, and tries again until it worked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from .. import logs
+from ..blocks.service import Blocks
+from ..clock import Clock
+from ..connections import Connections
+from ..context import BlockContext, MemoryContext, OperatorContext
+from ..declare import ToolSpec
+from ..errors import AgentGone, DatabaseUnavailable, Forbidden, HanSoloError, NotFound
+from ..letta.gateway import LettaGateway
+from ..principals import Principal
+from ..registry import Registry
+from .data import Data, open_data
+from .faults import log_fault
+from .health import Health, Sync
+from .projection import list_tools
+from .sync import SyncReport, ToolSync
+
+_log = logs.get("bridge")
+
+FIRST_PAUSE_S: Final = 1.0
+LONGEST_PAUSE_S: Final = 30.0
+"""Between tries: soon at first, since Letta takes half a minute to start; then rarely."""
+
+PING_TIMEOUT_S: Final = 2.0
+"""A probe waits no longer; a database that takes longer to say 1 is away as far as it matters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Letta:
+    """The two ways to Letta: one for syncs and operators, one for blocks.
+
+    Each has connections of its own, so that a slow sync can not hold up a block write, for which
+    the agent waits.
+    """
+
+    gateway: LettaGateway
+    blocks: LettaGateway
+
+    @classmethod
+    def connect(cls, connections: Connections) -> Letta:
+        """Make both; nothing is sent yet."""
+        settings = connections.settings
+        url, password = connections.letta_url, connections.letta_password
+        return cls(
+            gateway=LettaGateway.connect(
+                url,
+                password,
+                timeout_s=settings.letta_timeout_s,
+                message_timeout_s=settings.letta_message_timeout_s,
+            ),
+            blocks=LettaGateway.connect(url, password, timeout_s=settings.letta_block_timeout_s),
+        )
+
+    async def close(self) -> None:
+        await self.gateway.close()
+        await self.blocks.close()
+
+
+class BridgeBackend:
+    """What the app calls; see ``app.Backend``."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        agent_name: str,
+        registry: Registry,
+        letta: Letta,
+        clock: Clock | None = None,
+    ) -> None:
+        self._connections = connections
+        self._agent_name = agent_name
+        self._letta = letta
+        self._tool_sync = ToolSync(
+            connections.settings, letta.gateway, list_tools(registry, "agent")
+        )
+        self._clock = clock or Clock()
+        self._data: Data | None = None
+        self._data_error = "Postgres was not reached yet."
+        self._agent_id = connections.settings.agent_id
+        self._agent_error = "The agent was not looked for yet."
+        self._sync = Sync()
+        self._syncing = asyncio.Lock()
+
+    # Coming up, healing, ending
+
+    async def open(self) -> None:
+        """Open the database and look up the agent; does nothing when that was done.
+
+        Raises:
+            DatabaseUnavailable: try again.
+            HanSoloError: the database can not be used as it is.
+        """
+        if self._data is not None:
+            return
+        try:
+            data = await open_data(self._connections, self._agent_name, self._clock)
+            self._agent_id = self._agent_id or await data.known.load_agent_id()
+        except HanSoloError as error:
+            self._data_error = error.message
+            raise
+        self._data = data
+        _log.info("bridge.database_opened", where=data.database.where)
+
+    async def heal(self) -> None:
+        """Try until the agent's tools are in sync; what stands in the way is seen in the health."""
+        pause_s = FIRST_PAUSE_S
+        while True:
+            try:
+                await self.open()
+                report = await self._run_sync()
+            except HanSoloError as error:
+                self._note(in_sync=False, reason=error.message)
+                _log.warning("bridge.sync_failed", reason=str(error), pause_s=pause_s)
+            except Exception as error:  # noqa: BLE001 - a loop's edge: logged, and it goes on
+                fault = log_fault(error, where="sync")
+                reason = f"A fault in han-solo itself (fault {fault} in the bridge's log)."
+                self._note(in_sync=False, reason=reason)
+            else:
+                if report.in_sync:
+                    return
+                _log.warning("bridge.out_of_sync", reason=report.reason, pause_s=pause_s)
+            await self._clock.sleep(pause_s)
+            pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+
+    async def close(self) -> None:
+        await self._letta.close()
+        if self._data is not None:
+            await self._data.close()
+
+    # What the app asks
+
+    async def verify(self, token: str) -> Principal:
+        return await self._require_data().tokens.verify(token)
+
+    async def bind(self, spec: ToolSpec, principal: Principal) -> MemoryContext:
+        """Make the tool's context for this caller.
+
+        A caller that is no agent works on the managed agent. An agent that is not the managed one
+        has the memory (which all agents share, each row under its own id) and no blocks.
+        """
+        data = self._require_data()
+        caller = principal
+        if principal.agent_id is None:
+            caller = replace(principal, agent_id=self._agent_id)
+        if spec.context == "memory":
+            return MemoryContext(principal=caller, notecards=data.notecards)
+        agent_id = self._require_agent(caller)
+        blocks = Blocks(
+            self._letta.blocks,
+            agent_id,
+            timeout_s=self._connections.settings.letta_block_timeout_s,
+            clock=self._clock,
+        )
+        if spec.context == "block":
+            return BlockContext(principal=caller, notecards=data.notecards, blocks=blocks)
+        return OperatorContext(
+            principal=caller,
+            notecards=data.notecards,
+            blocks=blocks,
+            letta=self._letta.gateway,
+        )
+
+    async def fetch_health(self) -> Health:
+        failed: dict[str, str] = {}
+        try:
+            async with asyncio.timeout(PING_TIMEOUT_S):
+                await self._require_data().database.ping()
+        except HanSoloError as error:
+            failed["memory_db"] = error.message
+        except TimeoutError:
+            failed["memory_db"] = f"Postgres did not answer within {PING_TIMEOUT_S:g} s."
+        if self._agent_id is None:
+            failed["agent"] = self._agent_error
+        return Health(
+            memory_db_connected="memory_db" not in failed,
+            agent_resolved=self._agent_id is not None,
+            failed=failed,
+            sync=self._sync,
+        )
+
+    async def sync_tools(self) -> Mapping[str, object]:
+        return (await self._run_sync()).body
+
+    async def fetch_agent_info(self) -> Mapping[str, object]:
+        if self._agent_id is None:
+            raise NotFound(self._agent_error, hint="Run `han-solo sync-tools`.")
+        return await self._tool_sync.describe(self._require_data().database, self._agent_id)
+
+    # Within
+
+    def _require_data(self) -> Data:
+        if self._data is None:
+            raise DatabaseUnavailable(self._data_error, hint="Nothing was done; try again soon.")
+        return self._data
+
+    def _require_agent(self, caller: Principal) -> str:
+        if self._agent_id is None:
+            raise NotFound(self._agent_error, hint="Run `han-solo sync-tools`.")
+        if caller.agent_id != self._agent_id:
+            raise Forbidden(
+                f"The agent {caller.agent_id} is not the one whose core blocks are kept here.",
+                hint="Its memory tools work; core blocks are written for the managed agent only.",
+            )
+        return self._agent_id
+
+    async def _run_sync(self) -> SyncReport:
+        """Run ``ensure_ren_tools``, one at a time, and keep what came of it."""
+        data = self._require_data()
+        async with self._syncing:
+            try:
+                report = await self._tool_sync.run(data.database)
+            except AgentGone as error:  # until an agent is there again, nothing writes its blocks
+                self._agent_id, self._agent_error = None, error.message
+                self._note(in_sync=False, reason=error.message)
+                raise
+            except HanSoloError as error:
+                self._agent_error = error.message
+                self._note(in_sync=False, reason=error.message)
+                if self._agent_id is None:  # made or found before the sync failed
+                    self._agent_id = await data.known.load_agent_id()
+                raise
+            self._agent_id = report.agent_id
+            self._note(in_sync=report.in_sync, reason=report.reason)
+            return report
+
+    def _note(self, *, in_sync: bool, reason: str | None) -> None:
+        self._sync = Sync(in_sync=in_sync, at=self._clock.now(), reason=reason)
