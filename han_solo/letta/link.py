@@ -110,7 +110,10 @@ class Link:
         try:
             response = await call(letta)
         except letta_client.APIError as error:
-            raise faults.describe(error, target, doing) from error
+            described = faults.describe(error, target, doing)
+            # A traceback shows the cause too, and the SDK puts the whole answer into it.
+            error.args = ("Letta's answer is left out here: it may repeat what was sent",)
+            raise described from error
         body = response.content if isinstance(response, httpx.Response) else await response.read()
         try:
             parsed: object = json.loads(body)

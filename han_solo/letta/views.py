@@ -147,9 +147,7 @@ def parse_agent(source: object) -> AgentView:
         tools=tuple(parse_tool(tool) for tool in fields.need_list(body, "tools", "agent")),
         blocks=blocks,
         tags=fields.strings(fields.need_list(body, "tags", "agent")),
-        tool_rules=tuple(
-            fields.as_object(rule, "tool rule") for rule in fields.opt_list(body.get("tool_rules"))
-        ),
+        tool_rules=tuple(fields.as_object(rule, "tool rule") for rule in rules),
         description=fields.opt_str(body, "description"),
         last_stop_reason=fields.opt_str(body, "last_stop_reason"),
     )
@@ -158,19 +156,21 @@ def parse_agent(source: object) -> AgentView:
 def parse_tool(source: object) -> ToolView:
     body = fields.as_object(source, "tool")
     tags = fields.strings(fields.opt_list(body.get("tags")))
-    owner = fields.opt_object(fields.opt_object(body.get("metadata_")).get("mcp"))
-    tag = next((tag for tag in tags if tag.startswith(MCP_TAG_PREFIX)), None)
+    tool_type = fields.need_str(body, "tool_type", "tool")
+    # A custom tool or a built-in that took the row over keeps the MCP server's marks on it.
+    is_mcp = tool_type == "external_mcp"
+    owner = fields.opt_object(fields.opt_object(body.get("metadata_")).get("mcp")) if is_mcp else {}
+    tag = next((tag for tag in tags if is_mcp and tag.startswith(MCP_TAG_PREFIX)), None)
     named = fields.opt_str(owner, "server_name")
     return ToolView(
         id=fields.need_str(body, "id", "tool"),
         name=fields.need_str(body, "name", "tool"),
-        tool_type=fields.need_str(body, "tool_type", "tool"),
+        tool_type=tool_type,
         description=fields.opt_str(body, "description") or "",
         json_schema=fields.opt_object(body.get("json_schema")),
         tags=tags,
         # The metadata are rewritten with the owner; an old row may have the tag alone.
-        mcp_server=fields.opt_str(owner, "server_name")
-        or (tag and tag.removeprefix(MCP_TAG_PREFIX)),
+        mcp_server=named or (tag and tag.removeprefix(MCP_TAG_PREFIX)),
         mcp_server_id=fields.opt_str(owner, "server_id"),
     )
 
@@ -206,9 +206,7 @@ def parse_model(source: object) -> ModelView:
     return ModelView(
         handle=fields.need_str(body, "handle", "model"),
         name=fields.need_str(body, "name", "model"),
-        provider=fields.opt_str(body, "provider_name")
-        or fields.opt_str(body, "provider_type")
-        or "",
+        provider=fields.opt_str(body, "provider_name") or "",
         context_window=window,
         max_context_window=largest if isinstance(largest, int) else window,
     )

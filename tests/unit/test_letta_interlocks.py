@@ -1,0 +1,157 @@
+"""What must never leave the gateway: a delete, a refresh of MCP, two fields of an agent at once."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+import han_solo.letta
+from han_solo.errors import LettaRefused
+from han_solo.letta.gateway import LettaGateway
+from tests.unit.letta_wire import AGENT, Wire, healthy, reply
+
+SOURCES = sorted(Path(han_solo.letta.__file__).parent.rglob("*.py"))
+FORBIDDEN_WORDS = ("delete", "refresh", "resync", "remove")
+
+Call = Callable[[LettaGateway], Awaitable[object]]
+
+CALLS: dict[str, Call] = {
+    "health": lambda letta: letta.health(),
+    "fetch_models": lambda letta: letta.fetch_models(),
+    "fetch_embedding_handles": lambda letta: letta.fetch_embedding_handles(),
+    "fetch_agent": lambda letta: letta.fetch_agent("agent-1"),
+    "find_agents": lambda letta: letta.find_agents("ren"),
+    "create_agent": lambda letta: letta.create_agent(name="ren", model="p/m"),
+    "patch_llm_config": lambda letta: letta.patch_llm_config("agent-1", AGENT["llm_config"]),
+    "patch_tool_ids": lambda letta: letta.patch_tool_ids("agent-1", ["tool-1"]),
+    "patch_tool_rules": lambda letta: letta.patch_tool_rules("agent-1", [{"type": "x"}]),
+    "patch_system": lambda letta: letta.patch_system("agent-1", "words"),
+    "patch_name": lambda letta: letta.patch_name("agent-1", "name"),
+    "add_tags": lambda letta: letta.add_tags("agent-1", ["new"]),
+    "fetch_tools": lambda letta: letta.fetch_tools(),
+    "attach_tool": lambda letta: letta.attach_tool("agent-1", "tool-1"),
+    "detach_tool": lambda letta: letta.detach_tool("agent-1", "tool-1"),
+    "fetch_mcp_servers": lambda letta: letta.fetch_mcp_servers(),
+    "register_mcp_server": lambda letta: letta.register_mcp_server(
+        "s", "https://bridge.example/mcp", "token"
+    ),
+    "update_mcp_server": lambda letta: letta.update_mcp_server(
+        "s", url="https://bridge.example/mcp", token="token"
+    ),
+    "register_tool": lambda letta: letta.register_tool("s", "t"),
+    "fetch_block": lambda letta: letta.fetch_block("block-1"),
+    "create_block": lambda letta: letta.create_block("l", "v", limit=1),
+    "write_block": lambda letta: letta.write_block("block-1", "v"),
+    "patch_block": lambda letta: letta.patch_block("block-1", limit=2),
+    "attach_block": lambda letta: letta.attach_block("agent-1", "block-1"),
+    "send_message": lambda letta: letta.send_message("agent-1", "hello", max_steps=1),
+}
+
+
+def _methods() -> set[str]:
+    found = inspect.getmembers(LettaGateway, inspect.iscoroutinefunction)
+    return {name for name, _ in found if not name.startswith("_")} - {"close"}
+
+
+def test_the_calls_below_are_all_there_are() -> None:
+    assert set(CALLS) == _methods()
+
+
+def test_no_method_is_named_after_what_is_forbidden() -> None:
+    for name in dir(LettaGateway):
+        assert not any(word in name for word in FORBIDDEN_WORDS), name
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+def test_no_source_calls_what_is_forbidden(path: Path) -> None:
+    tree = ast.parse(path.read_text())
+    called = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    assert not called & {"delete", "refresh", "resync", "adelete"}
+    assert not [t for t in texts if isinstance(t, str) and t.startswith("/") and "refresh" in t]
+    assert "DELETE" not in texts
+
+
+@pytest.mark.parametrize("name", sorted(CALLS))
+async def test_no_call_sends_a_delete_a_refresh_or_two_fields(name: str) -> None:
+    wire = Wire(healthy)
+    await CALLS[name](wire.gateway())
+    assert wire.requests
+    for request in wire.requests:
+        assert request.method in {"GET", "POST", "PATCH"}
+        assert "refresh" not in request.url.path
+        assert "resync" not in request.url.path
+    for request, body in zip(
+        [request for request in wire.requests if request.content], wire.bodies(), strict=True
+    ):
+        if request.method == "PATCH" and "/agents/" in request.url.path:
+            assert len(body) == 1
+        assert not {"llm_config", "tool_ids"} <= set(body)
+
+
+async def test_a_new_agent_declines_everything_of_lettas_own() -> None:
+    wire = Wire(healthy)
+    await wire.gateway().create_agent(name="ren", model="p/m", timezone="Europe/Zurich")
+    (body,) = wire.bodies()
+    assert body["include_base_tools"] is False
+    assert body["include_base_tool_rules"] is False
+    assert body["include_multi_agent_tools"] is False
+    assert body["tool_ids"] == []
+    assert body["timezone"] == "Europe/Zurich"
+    assert "embedding" not in body
+
+
+async def test_every_read_of_agents_asks_for_all_three_parts() -> None:
+    wire = Wire(healthy)
+    gateway = wire.gateway()
+    await gateway.fetch_agent("agent-1")
+    await gateway.find_agents("ren")
+    await gateway.create_agent(name="ren", model="p/m")
+    for request in wire.requests:
+        assert sorted(request.url.params.get_list("include")) == [
+            "agent.blocks",
+            "agent.tags",
+            "agent.tools",
+        ]
+
+
+async def test_a_config_that_lacks_a_field_is_refused_before_it_is_sent() -> None:
+    wire = Wire(healthy)
+    with pytest.raises(LettaRefused, match="lacks context_window, enable_reasoner"):
+        await wire.gateway().patch_llm_config("agent-1", {"model": "m"})
+    assert [request.method for request in wire.requests] == ["GET"]
+
+
+async def test_tags_are_added_and_never_taken() -> None:
+    wire = Wire(healthy)
+    await wire.gateway().add_tags("agent-1", ["new", "kept", "new"])
+    assert wire.bodies() == [{"tags": ["kept", "new"]}]
+
+
+async def test_tags_that_are_there_send_nothing() -> None:
+    wire = Wire(healthy)
+    await wire.gateway().add_tags("agent-1", ["kept"])
+    assert [request.method for request in wire.requests] == ["GET"]
+
+
+async def test_agents_of_a_similar_name_are_not_found() -> None:
+    wire = Wire([reply([AGENT, {**AGENT, "id": "agent-2", "name": "ren 2"}])])
+    found = await wire.gateway().find_agents("ren")
+    assert [agent.id for agent in found] == ["agent-1"]
+
+
+async def test_ids_can_not_lead_to_another_path() -> None:
+    wire = Wire(healthy)
+    await wire.gateway().write_block("block-1/../../agents", "v")
+    assert wire.requests[0].url.raw_path == b"/v1/blocks/block-1%2F..%2F..%2Fagents"
+
+
+def test_importing_the_gateway_does_not_import_the_sdk() -> None:
+    code = "import sys, han_solo.letta.gateway; sys.exit('letta_client' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
