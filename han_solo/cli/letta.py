@@ -1,8 +1,8 @@
 """``han-solo letta serve``: an operator's own Letta installation, started through our launcher.
 
 It is for those who run Letta themselves and want the bridge on loopback, which Letta refuses with
-no switch. Environment and database are theirs: nothing is set in the one, and nothing is made in the
-other unless it is empty.
+no switch. Environment and database are theirs: nothing is set in the one, and nothing is made in
+the other unless it is empty.
 """
 
 from __future__ import annotations

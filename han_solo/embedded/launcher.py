@@ -211,13 +211,15 @@ def _check_foreign(tables: set[str]) -> None:
 
 
 def _prepare_embedded() -> None:
-    """Keep secrets from custom tools, which inherit the environment, and the start off the net."""
-    for name in _SECRETS:  # read already, into Letta's settings and the middleware
+    """Keep secrets from custom tools and logs, and the start off the net."""
+    for name in _SECRETS:  # read already; custom tools would inherit them
         os.environ.pop(name, None)
     with contextlib.suppress(ImportError):
         nltk: Any = importlib.import_module("nltk")
         # Each start would look for a tokenizer that nothing in Letta uses.
         nltk.download = lambda *_args, **_options: False
+    # By the model's name; a name that Letta does not know is given 30,000.
+    importlib.import_module("letta.constants").LLM_MAX_CONTEXT_WINDOW["rehearsal"] = 128_000
     # Else an error of the database is logged with the values, tokens of MCP servers among them.
     importlib.import_module("letta.server.db").engine.sync_engine.hide_parameters = True
 

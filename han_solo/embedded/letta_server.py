@@ -7,7 +7,6 @@ secret is on its command line; its telemetry and traces are off.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import time
@@ -21,11 +20,10 @@ from ..connections import LOOPBACK
 from ..errors import EmbeddedError
 from .letta_env import LETTA_VERSION
 from .ports import refuse_taken_port
-from .processes import ManagedProcess, StopStep, last_line, stop_leftover
+from .processes import ManagedProcess, StopStep, last_line, pause, stop_leftover
 
 LAUNCHER: Final = Path(__file__).with_name("launcher.py")
 
-_POLL_S: Final = 0.1
 _STOP: Final = (StopStep(signal.SIGTERM, 30.0),)  # a turn under way is given time to be stored
 
 _QUIET: Final[Mapping[str, str]] = {
@@ -145,11 +143,11 @@ class EmbeddedLetta:
                 try:
                     answer = await client.get("/v1/health/")
                 except httpx.TransportError:
-                    await asyncio.sleep(_POLL_S)
+                    await pause()
                     continue
                 if answer.is_success:
                     return
-                await asyncio.sleep(_POLL_S)
+                await pause()
         raise EmbeddedError(
             f"Letta {LETTA_VERSION} did not answer within {timeout_s:.0f} s.",
             hint=f"Its log is {self._process.log}.",

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
+import random
 import socket
 from typing import Final
 
 import psutil
 
+from ..connections import LOOPBACK
 from ..errors import EmbeddedError
 
-_HOST: Final = "127.0.0.1"
+_RANGE: Final = range(20_000, 32_000)
+"""Below the ports that Linux and macOS lend to outgoing connections: a kept port of theirs would
+be taken now and then by anyone who connects to anything."""
+
+_ATTEMPTS: Final = 100
 
 
 def find_free_port() -> int:
-    """Return a port on loopback that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind((_HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port on loopback that nobody uses at this moment."""
+    for port in random.SystemRandom().sample(_RANGE, _ATTEMPTS):
+        with socket.socket() as probe:
+            try:
+                probe.bind((LOOPBACK, port))
+            except OSError:
+                continue
+            return port
+    raise EmbeddedError(
+        f"No port between {_RANGE.start} and {_RANGE.stop} is free.",
+        hint="See what listens on so many, or set HAN_SOLO_BRIDGE_PORT.",
+    )
 
 
-def refuse_taken_port(port: int, name: str, *, host: str = _HOST) -> None:
+def refuse_taken_port(port: int, name: str, *, host: str = LOOPBACK) -> None:
     """Raise ``EmbeddedError`` when the port can not be bound; names who holds it, if known."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as servers do

@@ -26,10 +26,9 @@ from .os_user import OsUser, ensure_os_user, find_closed_parent
 from .ports import refuse_taken_port
 from .postgres_binaries import find_programs
 from .postgres_data import build_env, ensure_directory, init_data
-from .processes import ManagedProcess, StopStep, last_line, stop_tree
+from .processes import ManagedProcess, StopStep, last_line, pause, stop_tree
 
 _START_TIMEOUT_S: Final = 120.0  # replaying a long write-ahead log after a crash takes its time
-_POLL_S: Final = 0.05
 _RETRY_PAUSE_S: Final = 0.5
 _STOP: Final = (
     StopStep(signal.SIGINT, 60.0),  # fast: rolls back, writes a checkpoint
@@ -206,7 +205,7 @@ class EmbeddedPostgres:
                     break
                 await asyncio.sleep(_RETRY_PAUSE_S)
                 await process.start()
-            await asyncio.sleep(_POLL_S)
+            await pause()
         raise EmbeddedError(
             f"Postgres did not start: {last_line(process.read_log_tail()) or 'no answer'}.",
             hint=f"Its log is {process.log}.",

@@ -219,7 +219,7 @@ async def _wait_gone(
             return True
         if time.monotonic() > deadline:
             return False
-        await asyncio.sleep(_POLL_S)
+        await pause()
 
 
 def is_alive(process: psutil.Process) -> bool:
@@ -251,6 +251,11 @@ def _open_log(path: Path) -> int:
             hint="Make its directory writable for you.",
         ) from error
     return handle
+
+
+async def pause() -> None:
+    """Wait for a moment before asking again whether something is up or gone."""
+    await asyncio.sleep(_POLL_S)
 
 
 def last_line(text: str) -> str:
