@@ -154,18 +154,22 @@ def _diff_block(
         known = observed.known.blocks.get(block.label)
         result.steps.append(AttachBlock(block.label, known) if known else CreateBlock(block.label))
         return
+    if block.limit != found.limit and found.length > block.limit:
+        result.findings.append(_over_limit(block, found))
+    if changes := find_block_changes(block, found):
+        result.steps.append(UpdateBlockMeta(block.label, found.id, changes))
+
+
+def find_block_changes(block: BlockSpec, found: ObservedBlock) -> dict[str, object]:
+    """Return what of a block is declared otherwise; a limit that its value breaks is not set."""
     changes: dict[str, object] = {}
     if block.description is not None and block.description != found.description:
         changes["description"] = block.description
     if block.read_only != found.read_only:
         changes["read_only"] = block.read_only
-    if block.limit != found.limit:
-        if found.length > block.limit:
-            result.findings.append(_over_limit(block, found))
-        else:
-            changes["limit"] = block.limit
-    if changes:
-        result.steps.append(UpdateBlockMeta(block.label, found.id, changes))
+    if block.limit != found.limit and found.length <= block.limit:
+        changes["limit"] = block.limit
+    return changes
 
 
 def _over_limit(block: BlockSpec, found: ObservedBlock) -> Finding:

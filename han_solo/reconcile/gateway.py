@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from ..letta.views import AgentView, BlockView, McpServerView, ToolView
+from ..letta.views import AgentView, BlockView, McpServerView, ModelView, ToolView
 
 
 class Gateway(Protocol):
@@ -17,6 +17,7 @@ class Gateway(Protocol):
     @property
     def base_url(self) -> str: ...
 
+    async def fetch_models(self) -> tuple[ModelView, ...]: ...
     async def fetch_agent(self, agent_id: str) -> AgentView: ...
     async def find_agents(self, name: str) -> tuple[AgentView, ...]: ...
     async def create_agent(

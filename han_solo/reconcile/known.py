@@ -18,6 +18,7 @@ from .model import Known, Observed
 class _Queries(Protocol):
     async def fetch_agent_id(self, conn: Connection, *, name: str) -> str | None: ...
     async def insert_agent(self, conn: Connection, *, name: str, agent_id: str) -> str: ...
+    async def replace_agent(self, conn: Connection, *, name: str, agent_id: str) -> str: ...
     def list_known_servers(self, conn: Connection) -> AsyncIterator[asyncpg.Record]: ...
     async def insert_known_server(
         self, conn: Connection, *, server_id: str, name: str, registered_at: datetime
@@ -36,6 +37,14 @@ class _Queries(Protocol):
 _QUERIES: Final = load_queries("agents", _Queries)
 
 
+class Remember(Protocol):
+    """What carrying out a plan leaves behind to be remembered."""
+
+    async def note_server(self, server_id: str, name: str) -> None: ...
+    async def note_block(self, agent_id: str, label: str, block_id: str) -> None: ...
+    async def forget_block(self, agent_id: str, label: str, block_id: str) -> None: ...
+
+
 class KnownAgent:
     """What is remembered about one agent, by the name of its spec."""
 
@@ -48,20 +57,25 @@ class KnownAgent:
         async with self._db.connection() as connection:
             return await _QUERIES.fetch_agent_id(connection, name=self._name)
 
-    async def store_agent_id(self, agent_id: str) -> None:
+    async def store_agent_id(self, agent_id: str, *, replace: bool = False) -> None:
         """Remember the id.
+
+        Args:
+            agent_id: Letta's id.
+            replace: whether the name has an id already, of an agent that is gone.
 
         Raises:
             StoreError: the name has another id already, or the id another name.
         """
+        write = _QUERIES.replace_agent if replace else _QUERIES.insert_agent
         try:
             async with self._db.transaction() as connection:
-                await _QUERIES.insert_agent(connection, name=self._name, agent_id=agent_id)
+                await write(connection, name=self._name, agent_id=agent_id)
         except asyncpg.UniqueViolationError as error:
             raise StoreError(
-                f"{self._name!r} and {agent_id} can not be stored together: one of them is stored "
-                "with another already.",
-                hint="See the table han_solo.agents; give the second agent's spec another name.",
+                f"The agent {agent_id} can not be stored as {self._name!r}: it is known under "
+                "another name, or the name has another agent.",
+                hint="The table han_solo.agents says which; use the spec of that name.",
             ) from error
 
     async def load_known(self, agent_id: str) -> Known:
@@ -95,8 +109,11 @@ class KnownAgent:
                 connection, agent_id=agent_id, label=label, block_id=block_id
             )
 
-    async def note_seen(self, observed: Observed, labels: Sequence[str]) -> None:
-        """Remember the blocks of declared labels that are seen as something new."""
+    async def note_seen(self, observed: Observed, server_name: str, labels: Sequence[str]) -> None:
+        """Remember our server, and the blocks of declared labels, where they are news."""
+        for server in observed.servers:
+            if server.name == server_name and server.id not in observed.known.server_ids:
+                await self.note_server(server.id, server.name)
         for label in labels:
             block = observed.agent.block(label)
             if block and observed.known.blocks.get(label) != block.id:

@@ -52,7 +52,7 @@ async def observe(
     return Observed(
         agent=build_agent(agent.result()),
         tools=build_tools(tools.result()),
-        servers=tuple(_build_server(server) for server in servers.result()),
+        servers=tuple(build_server(server) for server in servers.result()),
         listing=listing.result(),
         known=known.result(),
     )
@@ -86,6 +86,11 @@ def build_tools(views: tuple[ToolView, ...]) -> tuple[ObservedTool, ...]:
     )
 
 
+def build_server(view: McpServerView) -> ObservedServer:
+    """Return an MCP server as it is compared."""
+    return ObservedServer(id=view.id, name=view.name, url=view.url, token=view.token)
+
+
 def build_listed(tools: tuple[ListedTool, ...]) -> tuple[DesiredTool, ...]:
     """Return a list of MCP tools, the registry's or the bridge's, by name."""
     return tuple(
@@ -112,10 +117,6 @@ def _build_block(view: BlockView) -> ObservedBlock:
         description=view.description,
         length=len(view.value),
     )
-
-
-def _build_server(view: McpServerView) -> ObservedServer:
-    return ObservedServer(id=view.id, name=view.name, url=view.url, token=view.token)
 
 
 def _build_rule(rule: Mapping[str, object]) -> ToolRule:

@@ -9,6 +9,14 @@ WHERE name = :name;
 INSERT INTO han_solo.agents (name, agent_id)
 VALUES (:name, :agent_id);
 
+-- name: replace_agent(name, agent_id)!
+-- Give a name another agent, in place of one that is gone.
+UPDATE han_solo.agents
+SET
+    agent_id = :agent_id,
+    updated_at = now()
+WHERE name = :name;
+
 -- name: list_known_servers()
 -- List the MCP servers that we registered.
 SELECT server_id
