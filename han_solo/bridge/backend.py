@@ -80,7 +80,7 @@ class BridgeBackend:
         letta: Letta,
         clock: Clock | None = None,
     ) -> None:
-        self._connections = connections
+        self.connections = connections
         self._agent_name = agent_name
         self._letta = letta
         self._tool_sync = ToolSync(
@@ -106,7 +106,7 @@ class BridgeBackend:
         if self._data is not None:
             return
         try:
-            data = await open_data(self._connections, self._agent_name, self._clock)
+            data = await open_data(self.connections, self._agent_name, self._clock)
             self._agent_id = self._agent_id or await data.known.load_agent_id()
         except HanSoloError as error:
             self._data_error = error.message
@@ -161,7 +161,7 @@ class BridgeBackend:
         blocks = Blocks(
             self._letta.blocks,
             agent_id,
-            timeout_s=self._connections.settings.letta_block_timeout_s,
+            timeout_s=self.connections.settings.letta_block_timeout_s,
             clock=self._clock,
         )
         if spec.context == "block":

@@ -22,6 +22,7 @@ from ..connections import Connections
 from ..errors import BridgeError, DatabaseUnavailable, SettingsError
 from ..loader import load_registry
 from ..reconcile.spec import load_spec
+from ..registry import Registry
 from ..settings import Settings
 from .app import build_app
 from .backend import BridgeBackend, Letta
@@ -56,11 +57,37 @@ async def serve_bridge(settings: Settings) -> None:
         try:
             with contextlib.suppress(DatabaseUnavailable):  # seen in the health; healed below
                 await backend.open()
-            allowed = build_allowed_hosts(settings, connections.bridge_port)
-            app = build_app(registry, backend, allowed)
-            await _serve(_Server(_configure(app)), listener, backend)
+            with _stop_on_signals() as stop:
+                await run_app(registry, backend, listener, stop)
         finally:
             await backend.close()
+
+
+async def run_app(
+    registry: Registry, backend: BridgeBackend, listener: socket.socket, stop: asyncio.Event
+) -> None:
+    """Serve on the listener until ``stop`` is set and the requests under way are answered."""
+    host, port = listener.getsockname()[:2]
+    allowed = build_allowed_hosts(backend.connections.settings, port)
+    server = _Server(_configure(build_app(registry, backend, allowed)))
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    stopping = asyncio.create_task(stop.wait())
+    healing: asyncio.Task[None] | None = None
+    try:
+        while not (server.started or serving.done()):  # noqa: ASYNC110 - uvicorn has no event
+            await asyncio.sleep(_STARTED_POLL_S)
+        if server.started:
+            _log.info("bridge.started", host=host, port=port)
+            healing = asyncio.create_task(backend.heal())
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        server.should_exit = True
+        stopping.cancel()
+        if healing is not None:
+            healing.cancel()
+            await asyncio.gather(healing, return_exceptions=True)
+        await serving
+        _log.info("bridge.stopped", host=host, port=port)
 
 
 def take_port(connections: Connections) -> socket.socket:
@@ -115,31 +142,19 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         yield
 
-    def stop(self) -> None:
-        self.should_exit = True
 
-
-async def _serve(server: _Server, listener: socket.socket, backend: BridgeBackend) -> None:
+@contextlib.contextmanager
+def _stop_on_signals() -> Iterator[asyncio.Event]:
+    """Yield an event that SIGTERM and SIGINT set."""
     loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, server.stop)
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
-    healing: asyncio.Task[None] | None = None
+        loop.add_signal_handler(number, stop.set)
     try:
-        while not (server.started or serving.done()):  # noqa: ASYNC110 - uvicorn has no event
-            await asyncio.sleep(_STARTED_POLL_S)
-        if server.started:
-            host, port = listener.getsockname()[:2]
-            _log.info("bridge.started", host=host, port=port)
-            healing = asyncio.create_task(backend.heal())
-        await serving
+        yield stop
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
-        if healing is not None:
-            healing.cancel()
-            await asyncio.gather(healing, return_exceptions=True)
-        _log.info("bridge.stopped")
 
 
 def _warn_if_exposed(settings: Settings) -> None:
