@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..connections import Connections
     from ..embedded.progress import Progress
     from ..embedded.stack import Stack
+    from .survey import Survey
 
 
 def add_to(app: typer.Typer) -> None:
@@ -48,7 +49,8 @@ async def up(
         out().print(f"han-solo runs already (process {running}); checking that one.\n")
         from ..connections import Connections
 
-        return await _check(Connections(found))
+        connections = Connections(found)
+        return await _check(connections, await _show_status(connections))
     return await _run(check=check)
 
 
@@ -74,10 +76,12 @@ async def _run(*, check: bool) -> int:
         return 130
     code = 0
     try:
-        await _show_status(stack)
+        found = await _show_status(stack.connections)
+        _show_hints(stack)
         if check:
-            code = await _check(stack.connections)
+            code = await _check(stack.connections, found)
         else:
+            out().print(_connect_hint(stack.connections), markup=False, soft_wrap=True)
             await _stay(stack, stop)
     finally:
         await _stop(stack)
@@ -110,17 +114,18 @@ async def _stop(stack: Stack) -> None:
     console.print("Stopped; nothing was lost.")
 
 
-async def _check(connections: Connections) -> int:
+async def _check(connections: Connections, found: Survey) -> int:
     from rich.table import Table
 
     from ..embedded.check import run_check
     from ..errors import HanSoloError
-    from .services import find_agent_id
 
     console = out()
+    if found.agent is None:
+        console.print("[bold red]check failed[/]: there is no agent that could be asked.")
+        return EXIT_FAILED
     try:
-        agent_id = await find_agent_id(connections)
-        evidence = await run_check(connections, agent_id)
+        evidence = await run_check(connections, found.agent.id)
     except HanSoloError as error:
         show_error(error)
         console.print("[bold red]check failed[/]")
@@ -136,20 +141,27 @@ async def _check(connections: Connections) -> int:
     return 0
 
 
-async def _show_status(stack: Stack) -> None:
-    from .status import build_table, gather
+async def _show_status(connections: Connections) -> Survey:
+    from .status import build_table
+    from .survey import survey
 
-    report = await gather(stack.connections)
+    found = await survey(connections)
     console = out()
     console.print()
-    console.print(build_table(report))
+    console.print(build_table(found))
+    if not found.is_well:
+        console.print("What to do about it: [bold]han-solo doctor[/], in another terminal.")
+    return found
+
+
+def _show_hints(stack: Stack) -> None:
+    console = out()
     if stack.model is not None and stack.model.is_rehearsal:
         console.print(
             "No model key is set, so the [bold]rehearsal model[/] answers: a stand-in that calls "
             "tools when told to and understands nothing. Set one, such as GEMINI_API_KEY, for a "
-            "real one.",
+            "real one.\n",
         )
-    console.print(_connect_hint(stack.connections))
 
 
 def _connect_hint(connections: Connections) -> str:
