@@ -424,7 +424,9 @@ class LettaGateway:
 
         Raises:
             LettaConflict: when another write of the block ran at the same time.
+            UsageError: a character that Letta can not store.
         """
+        text.require_storable(value, f"The value for the block {block_id}")
         return await self._patch_block(block_id, {"value": value})
 
     async def patch_block(
@@ -484,11 +486,8 @@ class LettaGateway:
             agent_id,
             self._link.message(
                 f"waiting for a turn of the agent {agent_id}",
-                lambda letta: letta.post(
-                    f"/v1/agents/{quote(agent_id, safe='')}/messages",
-                    cast_to=httpx.Response,
-                    body=body,
-                ),
+                f"/v1/agents/{quote(agent_id, safe='')}/messages",
+                body,
             ),
         )
         return turns.parse_turn(answer)

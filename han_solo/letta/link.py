@@ -8,7 +8,7 @@ connection is closed at once. Answers are handed on as the JSON that came, not a
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
@@ -66,12 +66,12 @@ class Link:
         """Make a call that changes nothing, up to three times, and return its JSON."""
         for delay_s in RETRY_DELAYS_S:
             try:
-                return await self._once(doing, call, self._letta(), ())
+                return await self._once(doing, call, ())
             except LettaUnavailable as error:
                 if not _is_worth_another_try(error):
                     raise
             await self._clock.sleep(delay_s)
-        return await self._once(doing, call, self._letta(), ())
+        return await self._once(doing, call, ())
 
     async def write(self, doing: str, call: Call, *, secrets: Sequence[str] = ()) -> object:
         """Make a call that changes something, once, and return its JSON.
@@ -81,16 +81,24 @@ class Link:
             call: makes the request.
             secrets: texts in the request that an error must not repeat.
         """
-        return await self._once(doing, call, self._letta(), secrets)
+        return await self._once(doing, call, secrets)
 
-    async def message(self, doing: str, call: Call) -> object:
-        """Send a message, once, with the long deadline, and return the turn's JSON.
+    async def message(self, doing: str, path: str, body: Mapping[str, object]) -> object:
+        """Post a message, once, with the long deadline, and return the turn's JSON.
 
         An error of it is never ``retryable``: the turn may still run.
         """
-        letta = self._letta().with_options(timeout=self._message_timeout_s)
         try:
-            return await self._once(doing, call, letta, ())
+            return await self.write(
+                doing,
+                # Not by with_options: its copy of the client takes a key from the environment.
+                lambda letta: letta.post(
+                    path,
+                    cast_to=httpx.Response,
+                    body=body,
+                    options={"timeout": self._message_timeout_s},
+                ),
+            )
         except LettaError as error:
             error.retryable = False
             raise
@@ -100,10 +108,9 @@ class Link:
             await self._client.close()
             self._client = None
 
-    async def _once(
-        self, doing: str, call: Call, letta: AsyncLetta, secrets: Sequence[str]
-    ) -> object:
-        import letta_client  # noqa: PLC0415 - loaded already by _letta
+    async def _once(self, doing: str, call: Call, secrets: Sequence[str]) -> object:
+        letta = self._letta()
+        import letta_client  # noqa: PLC0415 - loaded just now
 
         known = tuple(secret for secret in (self._password, *secrets) if secret)
         target = faults.Target(self.base_url, has_password=bool(self._password), secrets=known)

@@ -7,7 +7,7 @@ import pytest
 
 from han_solo.errors import LettaUnavailable
 from han_solo.letta import link
-from tests.unit.letta_wire import AGENT, BLOCK, TURN, Wire, reply
+from tests.unit.letta_wire import AGENT, BLOCK, TURN, Wire, healthy, reply
 
 BROKEN = reply({"detail": "An unknown error occurred"}, 500)
 
@@ -93,10 +93,14 @@ async def test_the_password_is_sent_as_bearer() -> None:
 async def test_a_key_of_the_environment_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LETTA_API_KEY", "somebody-elses-key")
     monkeypatch.setenv("LETTA_BASE_URL", "https://elsewhere.example")
-    wire = Wire([reply(AGENT)])
-    await wire.gateway(password=None).fetch_agent("agent-1")
-    assert "somebody-elses-key" not in str(wire.requests[0].headers.raw)
-    assert wire.requests[0].url.host == "letta.example"
+    wire = Wire(healthy)
+    gateway = wire.gateway(password=None)
+    await gateway.fetch_agent("agent-1")
+    await gateway.send_message("agent-1", "hello")
+    assert len(wire.requests) == 2
+    for request in wire.requests:
+        assert "authorization" not in request.headers
+        assert request.url.host == "letta.example"
 
 
 async def test_a_gateway_can_be_closed_before_it_was_used_and_twice() -> None:
