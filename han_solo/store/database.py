@@ -233,7 +233,7 @@ class Database:
         try:
             yield
         except BaseException:
-            if not connection.is_closed():
+            if not _is_closed(connection):
                 await transaction.rollback()
             raise
         try:
@@ -243,10 +243,17 @@ class Database:
 
     def _raise_fault(self, error: Exception, connection: Connection) -> None:
         fault = faults.statement_fault(
-            error, self.where, self._timeout_s, closed=connection.is_closed()
+            error, self.where, self._timeout_s, closed=_is_closed(connection)
         )
         if fault is not None:
             raise fault from error
+
+
+def _is_closed(connection: Connection) -> bool:
+    try:
+        return connection.is_closed()
+    except asyncpg.InterfaceError:  # the pool has taken it back, as it does with a cut one
+        return True
 
 
 async def _prepare(connection: Connection) -> None:
