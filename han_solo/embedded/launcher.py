@@ -53,7 +53,7 @@ def main() -> None:
     original = url_validation.validate_mcp_server_url
     guarded = build_url_check(allowed, original)
     replace_everywhere("validate_mcp_server_url", original, guarded)
-    application = _load_application(embedded=options.embedded)
+    application = _load_application()
     # Modules that Letta imported meanwhile took the name from url_validation, which is patched;
     # this finds those that had it before.
     replace_everywhere("validate_mcp_server_url", original, guarded)
@@ -144,11 +144,11 @@ def _check_database_set() -> None:
         )
 
 
-def _load_application(*, embedded: bool) -> Any:
+def _load_application() -> Any:
     """Import Letta's application; what it prints meanwhile is shown without the password."""
-    # Letta reads these two from the command line; the first saves writing an OpenAPI file into
-    # the working directory.
-    sys.argv = [sys.argv[0], *(["--no-generation"] if embedded else [])]
+    # Letta reads this from the command line; else it writes OpenAPI files into the working
+    # directory at every start.
+    sys.argv = [sys.argv[0], "--no-generation"]
     printed = io.StringIO()
     try:
         with contextlib.redirect_stdout(printed):

@@ -150,8 +150,9 @@ class _Build:
             raise
         if code != 0:
             said = await asyncio.to_thread(self.log.read_text, encoding="utf-8")
+            reason = "\n".join(line for line in said.splitlines() if not line.startswith("hint:"))
             raise EmbeddedError(
-                f"Letta's environment can not be built: {last_line(said)}.",
+                f"Letta's environment can not be built: {last_line(reason)}.",
                 hint=f"See that the package registry is reached and 1 GB is free, then start "
                 f"again; all that uv said is in {self.log}.",
             )

