@@ -36,21 +36,21 @@ def configure(*, level: str = "info", fmt: Literal["auto", "json", "console"] = 
     """
     number = logging.getLevelNamesMapping()[level.upper()]
     console = fmt == "console" or (fmt == "auto" and sys.stderr.isatty())
-    rendered: list[structlog.typing.Processor] = (
-        [structlog.dev.ConsoleRenderer()]  # formats exceptions itself
-        if console
-        else [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    renderer: structlog.typing.Processor = (
+        structlog.dev.ConsoleRenderer() if console else structlog.processors.JSONRenderer()
     )
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,  # before _redact: a traceback may quote a DSN
             _redact,
-            *rendered,
+            renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(number),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        # Looked up at each line: whoever replaces stderr, as a test does, gets the lines.
+        logger_factory=lambda *_names: structlog.PrintLogger(sys.stderr),
         cache_logger_on_first_use=False,
     )
     logging.basicConfig(level=max(number, logging.WARNING), stream=sys.stderr, force=True)

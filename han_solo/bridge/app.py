@@ -67,8 +67,7 @@ def build_server(registry: Registry, backend: Backend, caller: Caller = current_
 
 def build_app(registry: Registry, backend: Backend, allowed: AllowedHosts) -> Starlette:
     """Build the ASGI app."""
-    # Each refused call is one line of ours already; FastMCP would say it again, in colours.
-    logging.getLogger("fastmcp").setLevel(logging.ERROR)
+    _take_over_logging()
     mcp = build_server(registry, backend).http_app(
         path=MCP_PATH, stateless_http=True, json_response=True, host_origin_protection=False
     )
@@ -86,6 +85,17 @@ def build_app(registry: Registry, backend: Backend, allowed: AllowedHosts) -> St
         exception_handlers={HTTPException: _answer_http_exception},
         lifespan=mcp.lifespan,
     )
+
+
+def _take_over_logging() -> None:
+    """Have FastMCP log like every other library, and not what we log ourselves.
+
+    It brings a handler of its own, which would write boxes in colours between the lines of JSON.
+    """
+    logger = logging.getLogger("fastmcp")
+    logger.handlers.clear()
+    logger.propagate = True
+    logger.setLevel(logging.ERROR)
 
 
 async def _answer_http_exception(request: Request, error: Exception) -> Response:

@@ -93,6 +93,7 @@ class BridgeBackend:
         self._agent_error = "The agent was not looked for yet."
         self._sync = Sync()
         self._syncing = asyncio.Lock()
+        self._looking: asyncio.Task[Health] | None = None
 
     # Coming up, healing, ending
 
@@ -174,6 +175,12 @@ class BridgeBackend:
         )
 
     async def fetch_health(self) -> Health:
+        """Look at the parts; callers that ask at once share one look, and so one connection."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look())
+        return await asyncio.shield(self._looking)
+
+    async def _look(self) -> Health:
         failed: dict[str, str] = {}
         try:
             async with asyncio.timeout(PING_TIMEOUT_S):

@@ -7,6 +7,7 @@ which may hold an address with a password in it.
 
 from __future__ import annotations
 
+import logging
 import secrets
 from typing import Final
 
@@ -51,11 +52,12 @@ _STATUS: Final[tuple[tuple[type[HanSoloError], int], ...]] = (
 def to_tool_error(error: Exception, *, tool: str) -> ToolError:
     """Translate what a tool raised into the error its caller reads."""
     if isinstance(error, HanSoloError):
-        return ToolError(str(error))
+        return ToolError(str(error), log_level=logging.INFO)
     fault = log_fault(error, where=tool)
     return ToolError(
         f"{tool} failed through a fault in han-solo itself (fault {fault}); the bridge's log has "
-        "the details."
+        "the details.",
+        log_level=logging.INFO,  # said already
     )
 
 
@@ -68,7 +70,8 @@ def to_arguments_error(error: ValidationError, *, tool: str) -> ToolError:
     ]
     more = f"; and {len(found) - len(said)} more" if len(found) > len(said) else ""
     return ToolError(
-        f"{tool} was not called, its arguments can not be used: {'; '.join(said)}{more}."
+        f"{tool} was not called, its arguments can not be used: {'; '.join(said)}{more}.",
+        log_level=logging.INFO,
     )
 
 

@@ -7,6 +7,7 @@ it would only make the list longer.
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 import pydantic_core
@@ -34,7 +35,8 @@ def build_reply(value: object, *, name: str, effect: Effect) -> ToolResult:
         done = "" if effect == "read" else " What it wrote stays written."
         raise ToolError(
             f"The reply of {name} has {len(text):,} characters, more than the {MAX_REPLY_CHARS:,} "
-            f"that a reply may have.{done} Ask for less of it: a smaller limit, or page by page."
+            f"that a reply may have.{done} Ask for less of it: a smaller limit, or page by page.",
+            log_level=logging.INFO,
         )
     return ToolResult(content=[TextContent(type="text", text=text)])
 

@@ -6,6 +6,7 @@ the agent. The same test is made again at the call: a list can be stale, or neve
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 
@@ -63,7 +64,7 @@ class ShownTools(Middleware):
             raise
         except AuthError as error:
             outcome = "refused"
-            raise ToolError(str(error)) from error
+            raise ToolError(str(error), log_level=logging.INFO) from error
         finally:
             _log.info(
                 "tool.called",
