@@ -9,6 +9,8 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
+from han_solo import logs
+
 from . import harness
 
 
@@ -24,6 +26,7 @@ def main() -> int:
         if hasattr(module, "add_options"):
             module.add_options(bench)
     options = parser.parse_args()
+    logs.configure(level="warning")
     report = harness.run(options.name, options)
     if options.json:
         print(json.dumps(report.as_json(), indent=2))
