@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import random
+import subprocess
+from pathlib import Path
 from typing import Any
 
 from han_solo.letta import schemas
@@ -143,3 +148,75 @@ async def test_each_stored_schema_is_the_computed_one(
         assert schemas.comparable(stored[tool.name].json_schema) == expected
         assert schemas.digest(stored[tool.name].json_schema) == schemas.digest(expected)
         assert stored[tool.name].description == tool.description
+
+
+def _random_node(pick: random.Random, depth: int = 0) -> dict[str, Any]:
+    kinds = ["text", "number", "object", "array", "anyOf", "oneOf", "reference", "enum", "any"]
+    kind = pick.choice(kinds if depth < 4 else ["text", "reference"])
+    node: dict[str, Any] = {
+        key: value
+        for key, value in (("description", "d"), ("default", None), ("title", "T"))
+        if pick.random() < 0.25
+    }
+    match kind:
+        case "text" | "number":
+            node["type"] = {"text": "string", "number": pick.choice(["integer", "number"])}[kind]
+            if pick.random() < 0.3:
+                node["format"] = pick.choice(["date", "uri"])
+        case "object":
+            node |= _random_object(pick, depth + 1)
+        case "array":
+            node["type"] = "array"
+            if pick.random() < 0.9:
+                node["items"] = _random_node(pick, depth + 1)
+        case "anyOf" | "oneOf":
+            node[kind] = [_random_node(pick, depth + 1) for _ in range(pick.randint(1, 4))]
+        case "reference":
+            node["$ref"] = f"#/{pick.choice(['$defs', 'definitions'])}/{pick.choice('ABZ')}"
+        case "enum":
+            node |= {"enum": ["a", "b"], "type": pick.choice(["string", ["string", "null"]])}
+    return node
+
+
+def _random_object(pick: random.Random, depth: int) -> dict[str, Any]:
+    node: dict[str, Any] = {"type": "object"}
+    if pick.random() < 0.8:
+        node["properties"] = _random_properties(pick, depth)
+    if pick.random() < 0.3:
+        node["additionalProperties"] = pick.choice([True, False, {"type": "string"}])
+    return node
+
+
+def _random_properties(pick: random.Random, depth: int) -> dict[str, Any]:
+    return {f"p{n}": _random_node(pick, depth) for n in range(pick.randint(0, 4))}
+
+
+def _random_schema(pick: random.Random) -> dict[str, Any]:
+    properties = _random_properties(pick, 0)
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    if pick.random() < 0.7:
+        schema["$defs"] = {name: _random_node(pick, 1) for name in "AB"}
+    if pick.random() < 0.5:
+        schema["required"] = list(properties)[:2]
+    return schema
+
+
+def test_lettas_own_code_makes_the_computed_schema_of_any(
+    letta_server: Any, tmp_path: Path
+) -> None:
+    pick = random.Random(20)
+    sources = [_random_schema(pick) for _ in range(2_000)]
+    answer = subprocess.run(
+        [str(letta_server.python), str(Path(__file__).with_name("schema_oracle.py"))],
+        input="\n".join(json.dumps(source) for source in sources),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,  # Letta writes where it stands, and into its home
+        env={"HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+    )
+    lines = [line for line in answer.stdout.splitlines() if line.startswith("stored: ")]
+    stored = [json.loads(line.removeprefix("stored: ")) for line in lines]
+    assert len(stored) == len(sources)
+    for source, made in zip(sources, stored, strict=True):
+        assert schemas.expected_json_schema("n", "d", source) == made

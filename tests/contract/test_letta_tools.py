@@ -299,3 +299,28 @@ async def test_attaching_an_unknown_tool_is_not_found(
 ) -> None:
     with pytest.raises(LettaNotFound):
         await gateway.attach_tool(agent.id, "tool-00000000-0000-4000-8000-000000000000")
+
+
+async def test_a_tool_is_run_as_the_agent_and_without_its_model(
+    letta_server: Any, gateway: LettaGateway, agent: AgentView
+) -> None:
+    async with serve(_stub(1), letta_server.bridge_ports[0]) as stub:
+        await gateway.register_mcp_server(SERVER, stub.url, TOKEN)
+        (tool,) = (await _ours(gateway)).values()
+        await gateway.attach_tool(agent.id, tool.id)
+        run = await gateway.run_tool(agent.id, "tool_00", {"a": "x"})
+    assert (run.succeeded, run.text) == (True, "tool_00 was called")
+    assert stub.calls == [("tool_00", {"a": "x"}, agent.id)]
+
+
+async def test_a_tool_that_can_not_be_run_has_failed(
+    letta_server: Any, gateway: LettaGateway, agent: AgentView
+) -> None:
+    async with serve(_stub(1), letta_server.bridge_ports[0]) as stub:
+        await gateway.register_mcp_server(SERVER, stub.url, TOKEN)
+        (tool,) = (await _ours(gateway)).values()
+        await gateway.attach_tool(agent.id, tool.id)
+    run = await gateway.run_tool(agent.id, "tool_00", {"a": "x"})
+    assert not run.succeeded
+    with pytest.raises(LettaNotFound):
+        await gateway.run_tool(agent.id, "tool_01", {})
