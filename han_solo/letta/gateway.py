@@ -340,6 +340,17 @@ class LettaGateway:
             ),
         )
 
+    async def run_tool(
+        self, agent_id: str, tool_name: str, arguments: Mapping[str, object]
+    ) -> views.ToolRun:
+        """Run an attached tool once, as the agent would and without its model.
+
+        Letta calls the MCP server with the agent's id, and keeps the text of an error to itself.
+        """
+        path = f"/v1/agents/{quote(agent_id, safe='')}/tools/{quote(tool_name, safe='')}/run"
+        answer = await self._post(f"running the tool {tool_name}", path, {"args": dict(arguments)})
+        return views.parse_tool_run(answer)
+
     async def fetch_mcp_servers(self) -> tuple[views.McpServerView, ...]:
         """Fetch the registered MCP servers.
 

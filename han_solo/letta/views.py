@@ -24,6 +24,7 @@ __all__ = [
     "ModelView",
     "ToolCall",
     "ToolReturn",
+    "ToolRun",
     "ToolView",
     "Turn",
     "TurnMessage",
@@ -126,6 +127,14 @@ class ModelView:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolRun:
+    """What one run of a tool gave; Letta tells the text of a success only."""
+
+    succeeded: bool
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class HealthView:
     """What ``/v1/health/`` says."""
 
@@ -209,6 +218,15 @@ def parse_model(source: object) -> ModelView:
         provider=fields.opt_str(body, "provider_name") or "",
         context_window=window,
         max_context_window=largest if isinstance(largest, int) else window,
+    )
+
+
+def parse_tool_run(source: object) -> ToolRun:
+    body = fields.as_object(source, "tool run")
+    returned = body.get("func_return")
+    return ToolRun(
+        succeeded=fields.need_str(body, "status", "tool run") == "success",
+        text="" if returned is None else str(returned),
     )
 
 

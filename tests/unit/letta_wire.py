@@ -100,6 +100,7 @@ def healthy(request: httpx.Request) -> httpx.Response:
         "/v1/models/": [{"handle": "p/m", "name": "m", "context_window": 1}],
         "/v1/models/embedding": [{"handle": "p/e"}],
         "/messages": TURN,
+        "/tools/t/run": {"status": "success", "func_return": "done"},
         "/v1/tools/mcp/servers/s/t": TOOL,
         "/v1/tools/mcp/servers/s": SERVER,
         "/v1/tools/": [TOOL],

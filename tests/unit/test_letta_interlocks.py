@@ -37,6 +37,7 @@ CALLS: dict[str, Call] = {
     "fetch_tools": lambda letta: letta.fetch_tools(),
     "attach_tool": lambda letta: letta.attach_tool("agent-1", "tool-1"),
     "detach_tool": lambda letta: letta.detach_tool("agent-1", "tool-1"),
+    "run_tool": lambda letta: letta.run_tool("agent-1", "t", {}),
     "fetch_mcp_servers": lambda letta: letta.fetch_mcp_servers(),
     "register_mcp_server": lambda letta: letta.register_mcp_server(
         "s", "https://bridge.example/mcp", "token"
