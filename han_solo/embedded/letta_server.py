@@ -137,7 +137,7 @@ class EmbeddedLetta:
             while time.monotonic() < deadline:
                 if not self._process.is_running:
                     raise EmbeddedError(
-                        f"Letta did not start: {last_line(self._process.read_log_tail())}.",
+                        f"Letta did not start: {_explain(self._process.read_log_tail())}.",
                         hint=f"Its log is {self._process.log}.",
                     )
                 try:
@@ -152,6 +152,12 @@ class EmbeddedLetta:
             f"Letta {LETTA_VERSION} did not answer within {timeout_s:.0f} s.",
             hint=f"Its log is {self._process.log}.",
         )
+
+
+def _explain(said: str) -> str:
+    """Return the launcher's own sentence if there is one, else what came last."""
+    sentences = [line for line in said.splitlines() if line.startswith("error: ")]
+    return last_line("\n".join(sentences) or said).removeprefix("error: ")
 
 
 def _base_env(python: Path, scratch: Path) -> dict[str, str]:
