@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -143,7 +144,16 @@ class Settings(BaseSettings):
     @field_validator("letta_base_url")
     @classmethod
     def _strip_slash(cls, value: str | None) -> str | None:
-        return value.rstrip("/").removesuffix("/v1") if value else None
+        return _require_http(value.rstrip("/").removesuffix("/v1")) if value else None
+
+    @field_validator("bridge_url")
+    @classmethod
+    def _require_mcp(cls, value: str | None) -> str | None:
+        if value is None:
+            return None
+        if not value.endswith("/mcp"):
+            raise ValueError("must end in /mcp")
+        return _require_http(value)
 
     @property
     def at(self) -> Home:
@@ -165,6 +175,14 @@ def load_settings() -> Settings:
             f"The settings can not be used: {faults}.",
             hint="Mend the environment or .env; docs/reference/settings.md lists them all.",
         ) from error
+
+
+def _require_http(url: str) -> str:
+    """Return the URL, or say what it lacks; httpx would say so only at the first request."""
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("must begin with http:// or https:// and name a host")
+    return url
 
 
 def _variable(location: tuple[int | str, ...]) -> str:

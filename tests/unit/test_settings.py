@@ -31,6 +31,9 @@ def test_every_setting_says_what_it_means(name):
         ("HAN_SOLO_DATABASE_POOLER", "session"),
         ("HAN_SOLO_BRIDGE_NAME", "a:b"),
         ("HAN_SOLO_LETTA_TIMEOUT_S", "0"),
+        ("HAN_SOLO_BRIDGE_URL", "https://memory.example"),
+        ("HAN_SOLO_BRIDGE_URL", "memory.example/mcp"),
+        ("HAN_SOLO_LETTA_BASE_URL", "letta:8283"),
     ],
 )
 def test_a_wrong_value_is_refused_by_the_name_of_its_variable(monkeypatch, variable, value):
