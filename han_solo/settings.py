@@ -170,7 +170,10 @@ def load_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        faults = "; ".join(f"{_variable(fault['loc'])}: {fault['msg']}" for fault in error.errors())
+        faults = "; ".join(
+            f"{_variable(fault['loc'])}: {fault['msg'].removeprefix('Value error, ')}"
+            for fault in error.errors()
+        )
         raise SettingsError(
             f"The settings can not be used: {faults}.",
             hint="Mend the environment or .env; docs/reference/settings.md lists them all.",

@@ -50,16 +50,15 @@ async def status(
 
 def build_table(found: Survey) -> Table:
     """Return the table of the parts."""
-    from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("")
-    table.add_column("part", style="bold")
-    table.add_column("where", overflow="fold")
-    table.add_column("how it is", overflow="fold")
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column()
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
     for part in found.parts:
-        table.add_row(MARKS[part.level], part.name, plain(part.address), plain(part.detail))
+        where = f"\n[dim]{plain(part.address)}[/]" if part.address else ""
+        table.add_row(MARKS[part.level], part.name, f"{plain(part.detail)}{where}")
     return table
 
 

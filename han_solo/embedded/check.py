@@ -7,6 +7,7 @@ is read back from Postgres on a connection of our own.
 from __future__ import annotations
 
 import secrets
+import textwrap
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +18,8 @@ from ..letta.views import Turn
 from ..store.database import Database
 
 TOOL: Final = "create_notecard"
-_FIND = """
+_MAX_SHOWN_CHARS: Final = 160
+_FIND: Final = """
 SELECT id, text, creator, status, principal, agent_id, created_at
 FROM memory.notecards
 WHERE text = $1
@@ -47,10 +49,15 @@ class Evidence:
         return [
             ("agent", f"{self.agent_id} on {self.model}, {self.tools_attached} tools attached"),
             ("tool called", f"{TOOL}, over MCP"),
-            ("tool returned", self.returned),
-            ("agent said", f"{self.said} (stop reason {self.stop_reason})"),
+            ("tool returned", shorten(self.returned)),
+            ("agent said", f"{shorten(self.said)} (stop reason {self.stop_reason})"),
             ("row in Postgres", ", ".join(f"{key}={value}" for key, value in self.row.items())),
         ]
+
+
+def shorten(text: str) -> str:
+    """Return the beginning of a text on one line; the row says the rest."""
+    return textwrap.shorten(text, _MAX_SHOWN_CHARS, placeholder=" ...")
 
 
 async def run_check(connections: Connections, agent_id: str) -> Evidence:
@@ -105,7 +112,7 @@ def _returned(turn: Turn) -> str:
                     f"The tool {TOOL} failed: {tool_return.text}",
                     hint="The bridge's log says more: logs/bridge.log in the home directory.",
                 )
-            return " ".join(tool_return.text.split())[:300]
+            return tool_return.text
     raise CheckFailed(
         f"The agent did not call {TOOL}; it said {turn.assistant_text or 'nothing'!r} "
         f"(stop reason {turn.stop_reason}).",
