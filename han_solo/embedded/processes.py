@@ -26,6 +26,7 @@ from .os_user import OsUser
 
 _POLL_S: Final = 0.05
 _CLOCK_SLACK_S: Final = 2.0  # start times are counted from the boot time, which NTP may move
+_MAX_TAIL_BYTES: Final = 64_000
 _MAX_LOG_BYTES: Final = 10_000_000  # two files of it; a log is read by people, after a failure
 
 
@@ -143,7 +144,8 @@ class ManagedProcess:
         """Return the last lines that this start wrote to its log."""
         try:
             with self.log.open("rb") as file:
-                file.seek(self._log_start)
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(self._log_start, size - _MAX_TAIL_BYTES))
                 text = file.read().decode("utf-8", "replace")
         except OSError:
             return ""
