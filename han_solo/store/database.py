@@ -46,11 +46,7 @@ _log = logs.get("store")
 
 
 class Database:
-    """A pool of connections to one database; made by ``connect``, ended by ``close``.
-
-    In the bodies of the context managers only statements should run: a ``TimeoutError`` or a
-    ``ConnectionError`` raised there is taken for one of the database.
-    """
+    """A pool of connections to one database; made by ``connect``, ended by ``close``."""
 
     def __init__(
         self, pool: _Pool, *, url: str, direct_url: str, pooler: Pooler, timeout_s: float
@@ -238,10 +234,12 @@ class Database:
             raise
         try:
             await transaction.commit()
-        except (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError) as error:
+        except faults.LOST as error:
             raise faults.commit_unknown(self.where) from error
 
     def _raise_fault(self, error: Exception, connection: Connection) -> None:
+        if faults.is_foreign(error):
+            return
         fault = faults.statement_fault(
             error, self.where, self._timeout_s, closed=_is_closed(connection)
         )

@@ -9,8 +9,10 @@ The tables are read from the top; the first rule whose exceptions match is taken
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
+import traceback
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +22,8 @@ from ..errors import DatabaseRefused, DatabaseUnavailable
 
 FOREIGN: Final = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
 """What asyncpg may raise; ``TimeoutError`` and ``ConnectionError`` are kinds of ``OSError``."""
+
+_MODULE: Final = re.compile(r"asyncpg(\.|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,9 @@ _LOST: Final = _Rule(
     "The connection to Postgres at {where} was lost: {error}.",
     "It is made anew at the next call; `han-solo doctor` says whether Postgres answers.",
 )
+
+LOST: Final = (OSError, asyncpg.InterfaceError, *_LOST.errors)
+"""What a commit without an answer raises; whether it took place is then not known."""
 
 _STATEMENT: Final = (
     _Rule(
@@ -150,6 +157,18 @@ def statement_fault(
     if closed and isinstance(error, asyncpg.InterfaceError):
         return _LOST.build(error, where, timeout_s)
     return _first((*_STATEMENT, _LOST), error, where, timeout_s)
+
+
+def is_foreign(error: Exception) -> bool:
+    """Say whether an ``OSError`` was raised elsewhere in a body that holds a connection.
+
+    asyncpg raises the built-in ``TimeoutError`` and ``ConnectionError``, as a call to another
+    server does; which of them it was is told by the frames that the error came through.
+    """
+    if not isinstance(error, OSError):
+        return False
+    frames = traceback.walk_tb(error.__traceback__)
+    return not any(_MODULE.match(frame.f_globals.get("__name__", "")) for frame, _ in frames)
 
 
 def pool_exhausted(where: str, pool_size: int, timeout_s: float) -> DatabaseUnavailable:

@@ -173,6 +173,19 @@ async def test_a_misuse_is_not_mistaken_for_a_fault_of_the_server(db):
     await db.ping()
 
 
+@pytest.mark.parametrize("way", ["connection", "transaction", "direct"])
+@pytest.mark.parametrize("error", [TimeoutError, ConnectionResetError, FileNotFoundError])
+async def test_what_fails_beside_the_database_is_not_taken_for_it(db, way, error):
+    async def work():
+        async with getattr(db, way)() as connection:
+            await connection.fetchval("SELECT 1")
+            raise error
+
+    with pytest.raises(error):
+        await work()
+    await db.ping()
+
+
 async def test_a_wrong_password_is_told_without_it(database_url):
     head, _, tail = database_url.rpartition("@")
     wrong = f"{head.rpartition(':')[0]}:hunter2@{tail}"

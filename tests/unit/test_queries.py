@@ -74,7 +74,7 @@ def test_no_sql_is_written_in_python():
         ("embedded", "launcher.py"),  # runs without han_solo
         ("embedded", "check.py"),
     }
-    sql = re.compile(r"\"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM)\s", re.IGNORECASE)
+    sql = re.compile(r"\"\s*(SELECT|INSERT INTO|UPDATE|DELETE FROM)\s")
     package = Path(queries.__file__).resolve().parents[1]
     found = {
         path.relative_to(package).parts
