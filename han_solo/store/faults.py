@@ -59,7 +59,7 @@ _LOST: Final = _Rule(
     "It is made anew at the next call; `han-solo doctor` says whether Postgres answers.",
 )
 
-LOST: Final = (OSError, asyncpg.InterfaceError, *_LOST.errors)
+LOST: Final[tuple[type[Exception], ...]] = (OSError, asyncpg.InterfaceError, *_LOST.errors)
 """What a commit without an answer raises; whether it took place is then not known."""
 
 _STATEMENT: Final = (
