@@ -16,7 +16,6 @@ from typing import Final
 
 import asyncpg
 import filelock
-import psutil
 
 from ..connections import LOOPBACK, SECRET_OF_ROLE, postgres_url
 from ..errors import EmbeddedError
@@ -25,7 +24,7 @@ from . import postgres_setup
 from .os_user import OsUser, ensure_os_user, find_closed_parent
 from .ports import refuse_taken_port
 from .postgres_binaries import find_programs
-from .postgres_data import build_env, ensure_directory, init_data
+from .postgres_data import build_env, ensure_directory, find_postmaster, init_data
 from .processes import ManagedProcess, StopStep, last_line, pause, stop_tree
 
 _START_TIMEOUT_S: Final = 120.0  # replaying a long write-ahead log after a crash takes its time
@@ -176,14 +175,9 @@ class EmbeddedPostgres:
 
         We hold the lock of the home, so nobody needs that server any more.
         """
-        try:
-            pid = int((self._data / "postmaster.pid").read_text(encoding="utf-8").split()[0])
-            process = psutil.Process(pid)
-            is_ours = str(self._data) in process.cmdline() and "postgres" in process.name()
-        except (OSError, ValueError, IndexError, psutil.Error):
-            return
-        if is_ours:
-            await stop_tree(process, _STOP)
+        left = find_postmaster(self._data)
+        if left is not None:
+            await stop_tree(left, _STOP)
 
     async def _wait_ready(self, process: ManagedProcess) -> asyncpg.Connection:
         """Start the process until it answers; again while an old one still winds down."""

@@ -8,6 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
+import psutil
+
 from ..errors import EmbeddedError
 from .os_user import OsUser
 from .processes import last_line
@@ -74,6 +76,39 @@ def init_data(data: Path, programs: Path, user: OsUser | None, password: str) ->
             hint="Free space, or set HAN_SOLO_HOME to another directory.",
         )
     partial.rename(data)
+
+
+def find_postmaster(data: Path) -> psutil.Process | None:
+    """Return the server that runs on the data directory, known by its pid file.
+
+    After a crash of the machine the file may name a pid that another program has by now. Postgres
+    would refuse to start for as long as that program runs, so the file is then removed, unless a
+    process of Postgres still works in the directory.
+    """
+    pid_file = data / "postmaster.pid"
+    try:
+        process = psutil.Process(int(pid_file.read_text(encoding="utf-8").split()[0]))
+        if _serves(process, data):
+            return process
+    except (OSError, ValueError, IndexError, psutil.Error):
+        return None  # none runs, or it is another user's: Postgres itself can tell that
+    if not any(_works_in(other, data) for other in psutil.process_iter()):
+        pid_file.unlink(missing_ok=True)
+    return None
+
+
+def _serves(process: psutil.Process, data: Path) -> bool:
+    arguments = process.cmdline()
+    if "postgres" not in process.name() or "-D" not in arguments[:-1]:
+        return False
+    return Path(arguments[arguments.index("-D") + 1]).resolve() == data.resolve()
+
+
+def _works_in(process: psutil.Process, data: Path) -> bool:
+    try:
+        return "postgres" in process.name() and Path(process.cwd()) == data.resolve()
+    except psutil.Error:
+        return False
 
 
 def build_env() -> dict[str, str]:

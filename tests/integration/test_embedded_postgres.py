@@ -20,7 +20,7 @@ from han_solo.embedded.os_user import ensure_os_user
 from han_solo.embedded.ports import find_free_port
 from han_solo.embedded.postgres import EmbeddedPostgres
 from han_solo.embedded.postgres_binaries import find_programs
-from han_solo.embedded.processes import is_alive
+from han_solo.embedded.processes import ManagedProcess, is_alive
 from han_solo.errors import EmbeddedError
 from han_solo.home import Home
 
@@ -320,6 +320,24 @@ class TestSurvival:
         await server.start()
         assert not is_alive(orphan)
         assert server.pid != orphan.pid
+
+    async def test_a_pid_that_another_program_has_by_now_does_not_hold_it_up(self, server, home):
+        await server.stop()
+        user = ensure_os_user()
+        other = ManagedProcess(
+            "Another program",
+            ["/bin/sleep", "600"],
+            log=home.logs / "other.log",
+            env={},
+            cwd=Path("/"),
+            run_as=user,  # of the same user, else Postgres itself sees that it is not one
+        )
+        await other.start()
+        lines = (str(other.pid), str(home.postgres / "data"), "1", str(server.port), "", "", "")
+        (home.postgres / "data" / "postmaster.pid").write_text("\n".join(lines))
+        await server.start()
+        assert other.is_running
+        await other.stop()
 
     async def test_a_half_made_data_directory_is_made_anew(self, make, home):
         home.create()
