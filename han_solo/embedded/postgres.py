@@ -201,7 +201,7 @@ class EmbeddedPostgres:
                 await process.start()
             await pause()
         raise EmbeddedError(
-            f"Postgres did not start: {last_line(process.read_log_tail()) or 'no answer'}.",
+            f"Postgres did not start: {_explain(process.read_log_tail())}.",
             hint=f"Its log is {process.log}.",
         )
 
@@ -214,6 +214,12 @@ def _refuse_closed_home(user: OsUser, root: Path) -> None:
             "to other users.",
             hint="Set HAN_SOLO_HOME to a directory outside it, such as /var/lib/han-solo.",
         )
+
+
+def _explain(said: str) -> str:
+    """Return what it failed of, without time and pid, and not the hints that follow."""
+    fatal = [line.partition("FATAL:")[2] for line in said.splitlines() if "FATAL:" in line]
+    return last_line("\n".join(fatal) or said) or "it does not answer"
 
 
 def _build_argv(programs: Path, data: Path, port: int) -> list[str]:

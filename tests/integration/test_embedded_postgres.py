@@ -380,6 +380,6 @@ class TestRefusals:
         await server.stop()
         version = home.postgres / "data" / "PG_VERSION"
         version.write_text("9\n")
-        with pytest.raises(EmbeddedError, match="Postgres did not start") as caught:
+        with pytest.raises(EmbeddedError, match="did not start: database files are") as caught:
             await server.start()
         assert "postgres.log" in caught.value.hint
