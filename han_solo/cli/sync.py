@@ -47,15 +47,20 @@ def add_to(app: typer.Typer) -> None:
     app.command("sync-tools")(sync_tools)
 
 
-def main() -> None:
-    """Run it as the command ``sync-tools``."""
+def build_app() -> typer.Typer:
+    """Make the command ``sync-tools`` stand by itself."""
     app = typer.Typer(
         add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.command()(sync_tools)
-    app()
+    return app
+
+
+def main() -> None:
+    """Run it as the command ``sync-tools``."""
+    build_app()()
 
 
 @command
