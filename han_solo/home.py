@@ -122,6 +122,13 @@ class Home:
         else:
             (self.run / "model").unlink(missing_ok=True)
 
+    def read_last_model(self) -> str | None:
+        """Return the real model that the agent was last started with, or None."""
+        return _read(self.run / "last_model")
+
+    def write_last_model(self, handle: str) -> None:
+        write_private(self.run / "last_model", handle)
+
     def load_endpoints(self) -> Endpoints:
         text = _read(self.run / "endpoints.json")
         if text is None:

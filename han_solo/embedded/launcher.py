@@ -57,7 +57,7 @@ def main() -> None:
     # Modules that Letta imported meanwhile took the name from url_validation, which is patched;
     # this finds those that had it before.
     replace_everywhere("validate_mcp_server_url", original, guarded)
-    asyncio.run(_ensure_schema())
+    asyncio.run(_ensure_schema(embedded=options.embedded))
     if options.embedded:
         _prepare_embedded()
     _serve(application, options.host, options.port)
@@ -161,8 +161,12 @@ def _load_application() -> Any:
     return module.app
 
 
-async def _ensure_schema() -> None:
-    """Make the schema in an empty database, in one transaction; touch no other."""
+async def _ensure_schema(*, embedded: bool) -> None:
+    """Make the schema in an empty database, in one transaction; touch no other.
+
+    In our own server the address of the provider ``openai`` follows the environment: Letta keeps
+    the one of the first start for good, so that a key set later would be used on the stand-in.
+    """
     sqlalchemy = importlib.import_module("sqlalchemy")
     text = sqlalchemy.text
     pg_uri = importlib.import_module("letta.settings").settings.letta_pg_uri
@@ -180,6 +184,9 @@ async def _ensure_schema() -> None:
             tables = set(rows.scalars())
             if tables:
                 _check_foreign(tables)
+                if embedded:
+                    models = importlib.import_module("letta.settings").model_settings
+                    await connection.execute(text(_ADDRESS), {"url": models.openai_api_base})
                 return
             await connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
             await connection.run_sync(base.metadata.create_all)
@@ -196,6 +203,10 @@ async def _ensure_schema() -> None:
         await engine.dispose()
 
 
+_ADDRESS = (
+    "UPDATE providers SET base_url = :url "
+    "WHERE name = 'openai' AND organization_id IS NULL AND base_url IS DISTINCT FROM :url"
+)
 _SEQUENCE = (
     "CREATE SEQUENCE message_seq_id OWNED BY messages.sequence_id",
     "ALTER TABLE messages ALTER COLUMN sequence_id SET DEFAULT nextval('message_seq_id')",

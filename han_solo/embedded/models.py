@@ -55,19 +55,31 @@ def load_model_keys(dotenv: Path = Path(".env")) -> dict[str, str]:
     return {name: str(known[name]) for name in (*names, *_COMPANIONS) if names and known.get(name)}
 
 
-def choose_model(spec: AgentSpec, keys: Mapping[str, str]) -> ModelChoice:
+def choose_model(
+    spec: AgentSpec, keys: Mapping[str, str], *, last: str | None = None
+) -> ModelChoice:
     """Choose the rehearsal model when no key is set or it is asked for, else the spec's model.
+
+    An agent that had a real model is never given the rehearsal model because a key is missing: the
+    stand-in's answers would become its memories.
 
     Args:
         spec: with ``HAN_SOLO_MODEL`` already put in place of its handle.
         keys: what ``load_model_keys`` found.
+        last: the real model that the agent was last started with, if any.
 
     Raises:
-        SettingsError: keys are set, but none of the provider that the spec's model belongs to.
+        SettingsError: the key of the model's provider is missing.
     """
     providers = {PROVIDER_OF_KEY[name] for name in keys if name in PROVIDER_OF_KEY}
-    if not providers or spec.model.handle == REHEARSAL_HANDLE:
+    if spec.model.handle == REHEARSAL_HANDLE or not (providers or last):
         return ModelChoice(REHEARSAL_HANDLE, {})
+    if not providers:
+        raise SettingsError(
+            f"The agent runs {last}, and no model key is set at this start.",
+            hint="Set it, in the environment or in .env; or, to rehearse with this agent all the "
+            f"same, set HAN_SOLO_MODEL={REHEARSAL_HANDLE}.",
+        )
     wanted = spec.model.handle.partition("/")[0]
     if "OPENAI_BASE_URL" in keys:
         providers.add("openai-proxy")

@@ -27,6 +27,7 @@ from ..settings import Settings
 from .bridge_process import BridgeProcess
 from .letta_env import ensure_letta_env
 from .letta_server import EmbeddedLetta
+from .model_change import leave_rehearsal
 from .models import ModelChoice, choose_model, load_model_keys
 from .ports import find_free_port
 from .postgres import EmbeddedPostgres
@@ -95,8 +96,9 @@ class Stack:
         spec = load_spec(
             self._settings.agent_spec, person=self._settings.person, model=self._settings.model
         )
-        keys = load_model_keys() if connections.letta_is_embedded else {}
-        model = choose_model(spec, keys) if connections.letta_is_embedded else ModelChoice(None, {})
+        model = ModelChoice(None, {})
+        if connections.letta_is_embedded:
+            model = choose_model(spec, load_model_keys(), last=self.home.read_last_model())
         self.model = model
         ports = keep_ports(self._settings)
         if connections.database_is_embedded or connections.letta_is_embedded:
@@ -107,6 +109,9 @@ class Stack:
             if connections.letta_is_embedded:
                 await self._start_letta(model, ports, postgres.url(LETTA_DATABASE))
         self.home.write_model(model.handle)
+        if connections.letta_is_embedded and not model.is_rehearsal:
+            await leave_rehearsal(connections, spec)
+            self.home.write_last_model(spec.model.handle)
         bridge = BridgeProcess(self._settings, self.home)
         await self._start("Bridge and agent", bridge, connections.bridge_local_url)
 

@@ -104,6 +104,17 @@ class LettaGateway:
         )
         return tuple(views.parse_model(model) for model in fields.as_list(body, "models"))
 
+    async def fetch_model_config(self, handle: str) -> Mapping[str, object] | None:
+        """Fetch Letta's own configuration of a model, under the names of ``llm_config``.
+
+        Returns None when this server has no such model.
+        """
+        body = await self._link.read(
+            "listing the models", lambda letta: letta.models.with_raw_response.list()
+        )
+        models = (fields.as_object(model, "model") for model in fields.as_list(body, "models"))
+        return next((model for model in models if model.get("handle") == handle), None)
+
     async def fetch_embedding_handles(self) -> tuple[str, ...]:
         """Fetch the handles of the embedding models that this server can use."""
         body = await self._link.read(

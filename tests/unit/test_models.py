@@ -25,6 +25,13 @@ def test_without_a_key_the_rehearsal_model_answers():
     assert not choice.environment
 
 
+def test_an_agent_of_a_real_model_is_not_given_the_stand_in_when_a_key_is_missing():
+    with pytest.raises(SettingsError) as caught:
+        choose_model(load_spec(), {}, last="google_ai/gemini-2.5-flash")
+    assert "google_ai/gemini-2.5-flash" in str(caught.value)
+    assert f"HAN_SOLO_MODEL={REHEARSAL_HANDLE}" in str(caught.value)
+
+
 def test_with_the_key_of_its_provider_the_specs_model_answers():
     choice = choose_model(load_spec(), {"GEMINI_API_KEY": "k"})
     assert not choice.is_rehearsal
