@@ -51,9 +51,10 @@ async def reference(
 def build_pages() -> dict[str, str]:
     """Build every page, by file name."""
     from ..loader import load_registry
-    from . import reference_settings, reference_tools
+    from . import reference_settings, reference_spec, reference_tools
 
     return {
+        "agent-spec.md": reference_spec.build_page(),
         "settings.md": reference_settings.build_page(),
         "tools.md": reference_tools.build_page(load_registry()),
     }
