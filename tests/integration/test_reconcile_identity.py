@@ -195,7 +195,6 @@ async def test_the_journal_tells_a_runs_steps_in_order(
         (0, "register_server", "done"),
         (1, "attach_tool", "done"),
         (2, "attach_tool", "done"),
-        (3, "patch_llm_config", "done"),
     ]
 
 

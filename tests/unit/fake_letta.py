@@ -149,7 +149,7 @@ class FakeLetta:
             name,
             system=system or "",
             tags=tuple(tags),
-            llm_config={**BASE_CONFIG, "handle": model},
+            llm_config={**BASE_CONFIG, "handle": model, "enable_reasoner": False},
         )
         return self.agents[agent_id]
 
