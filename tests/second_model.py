@@ -1,4 +1,4 @@
-"""A model server of another name, as a provider's would be: ``python -m tests.second_model PORT``."""
+"""A model server of another name, as a provider's would be: ``-m tests.second_model PORT``."""
 
 import asyncio
 import sys

@@ -22,6 +22,7 @@ import psutil
 from ..connections import LETTA_DATABASE, LETTA_PASSWORD, LOOPBACK, Connections
 from ..errors import EmbeddedError, HanSoloError
 from ..home import Endpoints, Home, write_private
+from ..loader import load_registry
 from ..reconcile.spec import load_spec
 from ..settings import Settings
 from .bridge_process import BridgeProcess
@@ -31,6 +32,7 @@ from .model_change import leave_rehearsal
 from .models import ModelChoice, choose_model, load_model_keys
 from .ports import find_free_port
 from .postgres import EmbeddedPostgres
+from .processes import is_alive
 from .progress import Progress
 from .rehearsal_process import RehearsalProcess
 
@@ -93,6 +95,7 @@ class Stack:
 
     async def _start_parts(self) -> None:
         connections = self.connections
+        load_registry(self._settings.extensions)  # the bridge would say it, but only in its log
         spec = load_spec(
             self._settings.agent_spec, person=self._settings.person, model=self._settings.model
         )
@@ -244,6 +247,7 @@ def find_running(home: Home) -> int | None:
     try:
         stored = json.loads((home.run / "up.json").read_text(encoding="utf-8"))
         process = psutil.Process(int(stored["pid"]))
-        return process.pid if abs(process.create_time() - stored["created"]) < 1 else None
+        is_it = is_alive(process) and abs(process.create_time() - stored["created"]) < 1
     except (OSError, ValueError, KeyError, TypeError, psutil.Error):
         return None
+    return process.pid if is_it else None

@@ -1,5 +1,6 @@
 """``han-solo up`` as an operator meets it: keys, interruptions, and what is refused."""
 
+import json
 import os
 import re
 import signal
@@ -138,8 +139,8 @@ def test_after_a_kill_9_the_next_start_clears_up_and_goes_on(state, checked):
 
 
 def test_a_kept_port_that_someone_took_is_named_and_nothing_is_changed(state, checked):
-    port = int(re.search(r"Bridge and agent: .*127\.0\.0\.1:(\d+)", checked)[1])
     endpoints = (state / "run" / "endpoints.json").read_text()
+    port = json.loads(endpoints)["bridge_port"]
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(("127.0.0.1", port))
