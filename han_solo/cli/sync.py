@@ -75,8 +75,9 @@ async def sync_tools(
 ) -> int:
     """Bring the agent's tools, blocks and settings in line with their declaration.
 
-    Shows what would be done, and what not and why, and asks before it does anything. Exit codes: 0
-    in sync, 1 a probe failed, 2 refused or failed, 3 drift or a conflict is left.
+    Shows what would be done, what would not and why, and asks first.
+
+    Exit codes: 0 in sync; 1 a probe failed; 2 refused or failed; 3 drift is left.
     """
     from .sync_session import open_session
 
@@ -186,6 +187,7 @@ def _show_plan(session: SyncSession, plan: Plan | None) -> None:
 
     for view in build_plan_views(session.services.spec, session.services.declared, plan):
         out().print(view)
+        out().print()
 
 
 def _show_outcome(outcome: Outcome, probes: tuple[Probe, ...], *, probed: bool) -> None:

@@ -147,7 +147,7 @@ _GROUP_WORDS: Final = {
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, expand=False)
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", justify="right" if column == "count" else "left")
     return table
 
 
