@@ -184,6 +184,8 @@ class FakeLetta:
         found = next((tool for tool in listed or () if tool.name == tool_name), None)
         if found is None:
             raise LettaUnavailable(f"{tool_name} is not listed", status_code=500)
+        if tool_name in self.lose:
+            return self.tools[tool_name]
         return self._register(server_name, found)
 
     async def attach_tool(self, agent_id: str, tool_id: str) -> None:

@@ -93,6 +93,18 @@ async def test_an_attach_that_letta_loses_is_not_reported_done() -> None:
     assert ("attach_tool", "tool_00", "done") in outcomes(world)
 
 
+async def test_an_update_that_letta_loses_is_not_reported_done() -> None:
+    world = World(SEVENTY[:3])
+    await world.sync()
+    world.declare(*SEVENTY[:2], listed("tool_02", "New."))
+    world.letta.lose = {"tool_02"}
+
+    with pytest.raises(WriteNotVerified, match="update tool tool_02"):
+        await world.sync()
+
+    assert outcomes(world)[-1] == ("update_tool", "tool_02", "failed")
+
+
 async def test_a_step_that_fails_stops_the_plan_and_running_again_finishes_it() -> None:
     world = World(SEVENTY[:3])
     tool = "register_tool:tool_01"
