@@ -55,6 +55,7 @@ class Database:
         self._direct_url = direct_url
         self._timeout_s = timeout_s
         self.pooler: Final = pooler
+        self.pool_size: Final = pool.get_max_size()
         self.where: Final = describe_url(url)
         """``host:port/database``, for messages."""
 
