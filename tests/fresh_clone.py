@@ -5,6 +5,7 @@ Used by the acceptance tests and by ``scripts/bench up``. It clones what is comm
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -14,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import psutil
 
 TOP = Path(__file__).resolve().parents[1]
 _TIMEOUT_S = 900
@@ -81,3 +84,14 @@ def fresh_clone() -> Iterator[FreshClone]:
         yield FreshClone(checkout, root)
     finally:
         shutil.rmtree(root, ignore_errors=True)
+
+
+def processes_of(path: Path) -> list[str]:
+    """Return the command lines of the processes that work on a directory or below it."""
+    found = []
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            clues = [*process.cmdline(), process.cwd(), *process.environ().values()]
+            if process.pid != os.getpid() and any(str(path) in clue for clue in clues):
+                found.append(" ".join(process.cmdline()))
+    return found

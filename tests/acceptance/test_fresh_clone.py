@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.fresh_clone import TOP, fresh_clone
+from tests.fresh_clone import TOP, fresh_clone, processes_of
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(1200)]
 
@@ -40,8 +40,7 @@ def test_a_second_run_uses_what_is_there(clone, first):
 
 
 def test_nothing_is_left_running(clone, first):
-    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
-    assert str(clone.root) not in listed.stdout
+    assert processes_of(clone.root) == []
 
 
 def test_the_wheel_alone_gives_the_same_command(clone, first, tmp_path):

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from han_solo.embedded.ports import find_free_port
-from tests.fresh_clone import TOP
+from tests.fresh_clone import TOP, processes_of
 from tests.servers import cache_directory, open_directory
 
 pytestmark = [pytest.mark.deep, pytest.mark.timeout(600)]
@@ -70,11 +70,6 @@ def start_up(state, **more):
     raise AssertionError("".join(said))
 
 
-def processes_below(path):
-    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
-    return [line for line in listed.stdout.splitlines() if str(path) in line]
-
-
 @pytest.fixture(scope="module")
 def checked(state):
     done = han_solo(state, "up", "--check")
@@ -91,7 +86,7 @@ def test_ctrl_c_stops_every_part_and_loses_nothing(state, checked):
     process.send_signal(signal.SIGINT)
     rest, _ = process.communicate(timeout=60)
     assert "Stopped; nothing was lost." in rest
-    assert processes_below(state) == []
+    assert processes_of(state) == []
     assert agent_in(said) == agent_in(checked)
 
 
@@ -131,11 +126,11 @@ def test_after_a_kill_9_the_next_start_clears_up_and_goes_on(state, checked):
     process, _ = start_up(state)
     process.kill()
     process.communicate(timeout=60)
-    assert processes_below(state)  # the parts live on without their supervisor
+    assert processes_of(state)  # the parts live on without their supervisor
     done = han_solo(state, "up", "--check")
     assert done.returncode == 0, done.stdout
     assert agent_in(done.stdout) == agent_in(checked)
-    assert processes_below(state) == []
+    assert processes_of(state) == []
 
 
 def test_a_kept_port_that_someone_took_is_named_and_nothing_is_changed(state, checked):
@@ -149,7 +144,7 @@ def test_a_kept_port_that_someone_took_is_named_and_nothing_is_changed(state, ch
     assert done.returncode == 2
     assert f"Port {port}, which is kept for the bridge, is in use by" in done.stdout
     assert (state / "run" / "endpoints.json").read_text() == endpoints
-    assert processes_below(state) == []
+    assert processes_of(state) == []
 
 
 def test_a_model_key_takes_the_agent_off_the_rehearsal_model_and_never_back(state, checked):

@@ -14,6 +14,7 @@ import pytest
 import han_solo.letta
 from han_solo.errors import LettaRefused
 from han_solo.letta.gateway import LettaGateway
+from tests.floors import OpenFloor
 from tests.unit.letta_wire import AGENT, Wire, healthy, reply
 
 SOURCES = sorted(Path(han_solo.letta.__file__).parent.rglob("*.py"))
@@ -24,6 +25,7 @@ Call = Callable[[LettaGateway], Awaitable[object]]
 CALLS: dict[str, Call] = {
     "health": lambda letta: letta.health(),
     "fetch_models": lambda letta: letta.fetch_models(),
+    "fetch_model_config": lambda letta: letta.fetch_model_config("p/m"),
     "fetch_embedding_handles": lambda letta: letta.fetch_embedding_handles(),
     "fetch_agent": lambda letta: letta.fetch_agent("agent-1"),
     "find_agents": lambda letta: letta.find_agents("ren"),
@@ -51,7 +53,7 @@ CALLS: dict[str, Call] = {
     "write_block": lambda letta: letta.write_block("block-1", "v"),
     "patch_block": lambda letta: letta.patch_block("block-1", limit=2),
     "attach_block": lambda letta: letta.attach_block("agent-1", "block-1"),
-    "send_message": lambda letta: letta.send_message("agent-1", "hello", max_steps=1),
+    "send_message": lambda letta: letta.send_message(OpenFloor("agent-1"), "hello", max_steps=1),
 }
 
 
