@@ -19,13 +19,21 @@
     │   └── NotFound                no row of that id
     ├── LettaError                  the Letta server
     │   ├── LettaUnavailable        no answer, a 5xx or a timeout; retryable, state unknown
+    │   │   ├── LettaUnreachable    no connection, so nothing was sent
+    │   │   └── TurnUnknown         a turn without an answer that may still run; never sent again
+    │   ├── ModelFailed             the model behind Letta failed, not Letta
+    │   ├── SilentTurn              a turn with no word for the user; han_solo.turns.silence
     │   ├── LettaUnauthorized       401 or 403
     │   ├── LettaNotFound           404
     │   │   └── AgentGone           a confirmed 404 of the agent: everything that writes stops
     │   ├── LettaConflict           409
+    │   │   └── ApprovalPending     the agent takes no message before a tool call is approved
     │   └── LettaRefused            any other 4xx
     │       └── BridgeUrlRefused    Letta accepts no MCP server on a private address
+    ├── AgentBusy                   another turn has the agent; retryable, nothing was sent
+    ├── BlockBusy                   other writers hold the core block; retryable, nothing was sent
     ├── WriteNotVerified            a write whose read-back differs
+    ├── WriteUnsettled              a block write of which it is not known yet whether it landed
     ├── PlanRefused                 a brake of the reconciler; carries reason
     ├── BridgeError                 the bridge itself
     └── EmbeddedError               a part that `up` starts
@@ -35,7 +43,9 @@ Foreign errors are wrapped where they enter (``raise ... from``); bugs pass thro
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
+from uuid import UUID
 
 
 class HanSoloError(Exception):
@@ -89,8 +99,12 @@ class DeclarationError(UsageError):
 
 
 class BlockRefused(UsageError):
-    """A core block can not be read or written so. ``reason`` is a stable name: ``unknown_label``,
-    ``over_limit``, ``read_only`` or ``builtin_memory_tools``."""
+    """A core block can not be read or written so.
+
+    ``reason`` is a stable name: ``unknown_label``, ``unknown_version``, ``not_a_writer``,
+    ``over_limit``, ``read_only``, ``builtin_memory_tools``, ``version_conflict`` or
+    ``not_exactly_once``.
+    """
 
     def __init__(self, message: str, *, reason: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -153,6 +167,34 @@ class LettaUnavailable(LettaError):
     retryable = True
 
 
+class LettaUnreachable(LettaUnavailable):
+    """No connection could be made: nothing was sent, so it can be tried again."""
+
+
+class TurnUnknown(LettaUnavailable):
+    """A turn was begun and no answer came; it may still run, so it must not be sent again."""
+
+    retryable = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        agent_id: str,
+        turn_id: UUID,
+        run_id: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.agent_id = agent_id
+        self.turn_id = turn_id
+        self.run_id = run_id
+
+
+class ModelFailed(LettaError):
+    """The model behind Letta failed, or Letta could not use what it wrote."""
+
+
 class LettaUnauthorized(LettaError):
     """401 or 403: the password is wrong."""
 
@@ -169,13 +211,36 @@ class LettaConflict(LettaError):
     """409."""
 
 
+class ApprovalPending(LettaConflict):
+    """The agent waits for a tool call to be approved or denied, and took no message."""
+
+
 class LettaRefused(LettaError):
     """Any other 4xx: the request itself was at fault."""
 
 
 class BridgeUrlRefused(LettaRefused):
-    """Letta accepts no MCP server on a loopback or private address, and lists none while one is
-    stored."""
+    """Letta accepts no MCP server on a private address, and lists none while one is stored."""
+
+
+class AgentBusy(HanSoloError):
+    """Another turn has the agent, or the floor was lost before the message was sent."""
+
+    retryable = True
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        agent_id: str,
+        holder: str | None = None,
+        since: datetime | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.agent_id = agent_id
+        self.holder = holder
+        self.since = since
 
 
 class WriteNotVerified(HanSoloError):
@@ -187,6 +252,16 @@ class WriteNotVerified(HanSoloError):
         super().__init__(message, hint=hint)
         self.expected_sha256 = expected_sha256
         self.found_sha256 = found_sha256
+
+
+class WriteUnsettled(HanSoloError):
+    """Whether a block write landed is not known. Its intent is kept: the next access settles it."""
+
+
+class BlockBusy(HanSoloError):
+    """Other writers held the core block all the time. Nothing was written."""
+
+    retryable = True
 
 
 class PlanRefused(HanSoloError):

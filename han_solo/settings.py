@@ -81,6 +81,15 @@ class Settings(BaseSettings):
     """Seconds for one turn of the agent. Messages are never retried: after a timeout the turn may
     still run, and sending it again makes the agent hear it twice."""
 
+    message_gap_s: float = Field(default=0.5, ge=0)
+    """Seconds between the end of one turn of the agent and the beginning of the next, at least. One
+    turn at a time already keeps turns from pushing each other out of the context; the pause lets a
+    small Letta and the provider's rate limit breathe in a burst, and who types does not notice."""
+
+    message_wait_s: float = Field(default=120.0, ge=0)
+    """Seconds that a message waits for the agent while others have it, at most: two or three
+    ordinary turns. After that nothing was sent, and the sender is told who has it."""
+
     letta_block_timeout_s: float = Field(default=10.0, gt=0)
     """Seconds for a block read or write from inside a tool: short, since the agent waits for it."""
 

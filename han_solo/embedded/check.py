@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import secrets
 import textwrap
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,8 +18,11 @@ from ..errors import HanSoloError
 from ..letta.gateway import LettaGateway
 from ..letta.views import Turn
 from ..store.database import Database
+from ..turns.service import Turns
+from ..turns.silence import SilentTurn
 
 TOOL: Final = "create_notecard"
+SENDER: Final = "up --check"
 _MAX_SHOWN_CHARS: Final = 160
 _FIND: Final = """
 SELECT id, text, creator, status, principal, agent_id, created_at
@@ -74,24 +79,34 @@ async def run_check(connections: Connections, agent_id: str) -> Evidence:
         "then answer with one short sentence."
     )
     settings = connections.settings
-    gateway = LettaGateway.connect(
-        connections.letta_url,
-        connections.letta_password,
-        timeout_s=settings.letta_timeout_s,
-        message_timeout_s=settings.letta_message_timeout_s,
-    )
-    try:
+    async with (
+        LettaGateway.connect(
+            connections.letta_url,
+            connections.letta_password,
+            timeout_s=settings.letta_timeout_s,
+            message_timeout_s=settings.letta_message_timeout_s,
+        ) as gateway,
+        _open_database(connections) as database,
+    ):
         agent = await gateway.fetch_agent(agent_id)
         if TOOL not in {tool.name for tool in agent.tools}:
             raise CheckFailed(
                 f"The tool {TOOL} is not attached to the agent {agent.name}.",
                 hint="See why with `han-solo sync-tools --dry-run`.",
             )
-        turn = await gateway.send_message(agent_id, message)
-    finally:
-        await gateway.close()
-    returned = _returned(turn)
-    row = await _read_row(connections, text)
+        turns = Turns(
+            database,
+            gateway,
+            agent_id,
+            gap_s=settings.message_gap_s,
+            wait_s=settings.message_wait_s,
+        )
+        try:
+            turn = (await turns.send(message, sender=SENDER)).turn
+        except SilentTurn as silent:
+            raise CheckFailed(silent.message, hint=silent.hint) from silent
+        returned = _returned(turn)
+        row = await _read_row(database, text)
     return Evidence(
         agent_id=agent_id,
         model=str(agent.llm_config.get("handle") or agent.llm_config.get("model")),
@@ -120,18 +135,23 @@ def _returned(turn: Turn) -> str:
     )
 
 
-async def _read_row(connections: Connections, text: str) -> dict[str, str]:
+@asynccontextmanager
+async def _open_database(connections: Connections) -> AsyncIterator[Database]:
     database = await Database.connect(
         connections.database_url,
         direct_url=connections.database_direct_url,
         pooler=connections.settings.database_pooler,
-        pool_size=1,
+        pool_size=2,
     )
     try:
-        async with database.connection() as connection:
-            rows = await connection.fetch(_FIND, text)
+        yield database
     finally:
         await database.close()
+
+
+async def _read_row(database: Database, text: str) -> dict[str, str]:
+    async with database.connection() as connection:
+        rows = await connection.fetch(_FIND, text)
     if len(rows) != 1:
         raise CheckFailed(
             f"Postgres holds {len(rows)} rows of the notecard that the tool reported written.",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import httpx
 
 from han_solo.errors import (
+    ApprovalPending,
     BridgeUrlRefused,
     LettaConflict,
     LettaError,
@@ -23,6 +24,8 @@ from han_solo.errors import (
     LettaRefused,
     LettaUnauthorized,
     LettaUnavailable,
+    LettaUnreachable,
+    ModelFailed,
 )
 
 if TYPE_CHECKING:
@@ -30,6 +33,14 @@ if TYPE_CHECKING:
 
 MAX_REASON_CHARS: Final = 300
 """Enough for every reason seen; a stack trace or a page of HTML is cut."""
+
+_NOT_CONNECTED: Final = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.UnsupportedProtocol,
+)
+"""After these nothing was sent."""
 
 _PRIVATE_URL: Final = re.compile(
     r"Non-public IP not allowed|Blocked internal hostname|resolves to non-public IP"
@@ -42,6 +53,8 @@ _NOISE: Final = re.compile(
     re.DOTALL,
 )
 """SQL with its parameters, the actor's repr, and words that only Letta's own code needs."""
+
+_PENDING: Final = "waiting for approval on a tool call"
 
 WAYS_ROUND: Final = (
     "Start Letta with han-solo letta serve, which allows the bridge's URL and nothing else; or "
@@ -73,6 +86,11 @@ def describe(error: letta_client.APIError, target: Target, doing: str) -> LettaE
     """
     import letta_client  # noqa: PLC0415 - loaded already by whoever caught the error
 
+    if isinstance(error.__cause__, _NOT_CONNECTED):
+        return LettaUnreachable(
+            f"Letta at {target.base_url} can not be reached while {doing}.",
+            hint="Start it, or set LETTA_BASE_URL to where it is; han-solo doctor helps.",
+        )
     if isinstance(error, letta_client.APITimeoutError):
         return LettaUnavailable(
             f"Letta at {target.base_url} gave no answer in time while {doing}.",
@@ -80,11 +98,6 @@ def describe(error: letta_client.APIError, target: Target, doing: str) -> LettaE
         )
     if isinstance(error, letta_client.APIStatusError):
         return _describe_status(error.status_code, error.body, target, doing)
-    if isinstance(error.__cause__, (httpx.ConnectError, httpx.UnsupportedProtocol)):
-        return LettaUnavailable(
-            f"Letta at {target.base_url} can not be reached while {doing}.",
-            hint="Start it, or set LETTA_BASE_URL to where it is; han-solo doctor helps.",
-        )
     return LettaUnavailable(
         f"Letta at {target.base_url} broke off the connection while {doing}.",
         hint="Whether it was done is unknown; look before trying again.",
@@ -102,6 +115,12 @@ def not_letta(target: Target, doing: str) -> LettaUnavailable:
 def _describe_status(status: int, body: object, target: Target, doing: str) -> LettaError:
     where = f"Letta at {target.base_url}"
     reason = reason_of(body, target)
+    if _is_the_models(body):  # asked first: its 401 is the provider's, not ours
+        return ModelFailed(
+            f"The model of {where} failed with {status} while {doing}: {reason}",
+            hint="See the provider's key, quota and status; `han-solo doctor` shows the model.",
+            status_code=status,
+        )
     if status in _UNAUTHORIZED:
         fault = "refuses the password" if target.has_password else "asks for a password"
         return LettaUnauthorized(
@@ -127,6 +146,12 @@ def _describe_refusal(status: int, reason: str, where: str, doing: str) -> Letta
         return LettaNotFound(
             f"{where} does not know it while {doing}: {reason}", status_code=status
         )
+    if status == HTTPStatus.CONFLICT and _PENDING in reason:
+        return ApprovalPending(
+            f"{where} takes no message while {doing}: a tool call waits for approval.",
+            hint="Approve or deny it in Letta first; nothing was sent.",
+            status_code=status,
+        )
     if status == HTTPStatus.CONFLICT:
         return LettaConflict(
             f"{where} reports a conflict while {doing}: {reason}", status_code=status
@@ -138,6 +163,13 @@ def _describe_refusal(status: int, reason: str, where: str, doing: str) -> Letta
             status_code=status,
         )
     return LettaRefused(f"{where} refuses {doing} ({status}): {reason}", status_code=status)
+
+
+def _is_the_models(body: object) -> bool:
+    """Say whether it was the model behind Letta that failed; its kinds begin with ``llm_``."""
+    error = body.get("error") if isinstance(body, Mapping) else None
+    kind = error.get("type") if isinstance(error, Mapping) else None
+    return isinstance(kind, str) and kind.startswith("llm_")
 
 
 def _is_about_a_thing(body: object) -> bool:

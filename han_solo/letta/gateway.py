@@ -11,15 +11,18 @@ be gone only after a second 404 from a server that is healthy.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 from urllib.parse import quote
+from uuid import UUID
 
 import httpx
 
-from han_solo.errors import AgentGone, LettaNotFound, LettaRefused
+from han_solo.errors import AgentGone, LettaNotFound, LettaRefused, UsageError
 
-from . import fields, mcp, paging, text, turns, views
+from . import fields, mcp, paging, runs, text, turns, views
+from .floor import Floor
 from .link import Link
 
 if TYPE_CHECKING:
@@ -493,26 +496,64 @@ class LettaGateway:
     # Messages
 
     async def send_message(
-        self, agent_id: str, message: str, *, max_steps: int | None = None
+        self, floor: Floor, message: str, *, max_steps: int | None = None
     ) -> turns.Turn:
         """Send one message as the user and wait for the whole turn.
 
         Sent once, whatever happens: after a timeout the turn may still run, and a second message
         would make the agent hear it twice. A turn may be silent; ``Turn`` keeps what tells why.
+
+        Args:
+            floor: the right to do so, held by the caller; it names the agent.
+            message: what the user says.
+            max_steps: calls of the model, at most; at 0 Letta would drop the message and say 200.
+
+        Raises:
+            AgentBusy: the floor is no longer held; nothing was sent.
+            ApprovalPending: the agent waits for an approval and took no message.
+            ModelFailed: the model failed. Whether the message was kept, its run tells.
         """
         text.require_storable(message, "The message")
-        body: dict[str, object] = {"messages": [{"role": "user", "content": message}]}
-        if max_steps is not None:
-            body["max_steps"] = max_steps
+        if max_steps is not None and max_steps < 1:
+            raise UsageError(
+                f"max_steps is {max_steps}; a turn takes one step at least.",
+                hint="Give 1 or more, or leave it out for Letta's own 50.",
+            )
+        floor.require_held()
         answer = await self._of_agent(
-            agent_id,
+            floor.agent_id,
             self._link.message(
-                f"waiting for a turn of the agent {agent_id}",
-                f"/v1/agents/{quote(agent_id, safe='')}/messages",
-                body,
+                f"waiting for a turn of the agent {floor.agent_id}",
+                f"/v1/agents/{quote(floor.agent_id, safe='')}/messages",
+                runs.build_message(message, floor.turn_id, max_steps),
             ),
         )
         return turns.parse_turn(answer)
+
+    async def fetch_active_runs(self, agent_id: str) -> tuple[runs.RunView, ...]:
+        """Fetch the runs of the agent that are not over, whoever began them.
+
+        One that Letta was killed in stays among them for ever.
+        """
+        return await runs.fetch_runs(self._link, agent_id, active=True)
+
+    async def find_runs(
+        self, agent_id: str, turn_ids: Collection[UUID]
+    ) -> Mapping[UUID, runs.RunView]:
+        """Find the runs of turns that were sent from here; one that Letta never took is left out.
+
+        A server that was frozen when a message was sent may still take it later.
+        """
+        found = await runs.fetch_runs(self._link, agent_id, active=False)
+        return {run.turn_id: run for run in found if run.turn_id in turn_ids and run.turn_id}
+
+    async def fetch_kept(self, run: runs.RunView) -> runs.KeptTurn:
+        """Fetch what Letta kept of a run: the turn, as its answer would have been."""
+        return await runs.fetch_kept(self._link, run)
+
+    async def fetch_last_activity(self, run: runs.RunView) -> datetime:
+        """Return when the run last did something."""
+        return await runs.fetch_last_activity(self._link, run)
 
     async def _post(
         self,

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from han_solo.clock import Clock
-from han_solo.errors import LettaError, LettaUnavailable, SettingsError
+from han_solo.errors import LettaError, LettaUnavailable, LettaUnreachable, SettingsError
 
 from . import faults
 
@@ -57,7 +57,8 @@ class Link:
         self.base_url = _checked(base_url)
         self._password = password
         self._timeout_s = timeout_s
-        self._message_timeout_s = message_timeout_s
+        # A turn takes minutes; a connection does not, and without one nothing was sent.
+        self._message_timeout = httpx.Timeout(message_timeout_s, connect=timeout_s, pool=timeout_s)
         self._clock = clock or Clock()
         self._transport = transport
         self._client: AsyncLetta | None = None
@@ -86,7 +87,8 @@ class Link:
     async def message(self, doing: str, path: str, body: Mapping[str, object]) -> object:
         """Post a message, once, with the long deadline, and return the turn's JSON.
 
-        An error of it is never ``retryable``: the turn may still run.
+        An error of it is not ``retryable``, since the turn may still run; the one exception is
+        ``LettaUnreachable``, after which nothing was sent.
         """
         try:
             return await self.write(
@@ -96,9 +98,11 @@ class Link:
                     path,
                     cast_to=httpx.Response,
                     body=body,
-                    options={"timeout": self._message_timeout_s},
+                    options={"timeout": self._message_timeout},
                 ),
             )
+        except LettaUnreachable:
+            raise
         except LettaError as error:
             error.retryable = False
             raise

@@ -2,7 +2,7 @@
 
 A turn can be silent: Letta answers 200 with no assistant message when the model's output was empty,
 when the steps ran out on tools, or when an approval is pending. Nothing is judged here; what is
-needed to name the cause is kept.
+needed to name the cause is kept, and ``han_solo.turns`` names it.
 """
 
 from __future__ import annotations
@@ -65,6 +65,9 @@ class Turn:
     tool_returns: tuple[ToolReturn, ...]
     messages: tuple[TurnMessage, ...]
     usage: Mapping[str, int]
+    run_id: str | None = None
+    awaited_tools: tuple[str, ...] = ()
+    """Tools whose call waits for approval; they were not called."""
 
     @property
     def is_silent(self) -> bool:
@@ -75,13 +78,15 @@ class Turn:
         return any(message.kind == "approval_request_message" for message in self.messages)
 
 
-def parse_turn(source: object) -> Turn:
+def parse_turn(source: object, *, run_id: str | None = None) -> Turn:
+    """Read a turn; the answer names its run in each message, and nowhere when there are none."""
     body = as_object(source, "turn")
     raw = [as_object(item, "message") for item in need_list(body, "messages", "turn")]
     said = [
         text
         for item in raw
-        if item.get("message_type") == "assistant_message" and (text := _text(item.get("content")))
+        if item.get("message_type") == "assistant_message"
+        and (text := _text(item.get("content"))).strip()
     ]
     calls = tuple(call for item in raw for call in _calls(item))
     names = {call.id: call.name for call in calls}
@@ -99,6 +104,8 @@ def parse_turn(source: object) -> Turn:
         tool_returns=tuple(found for item in raw for found in _returns(item, names)),
         messages=tuple(_message(item) for item in raw),
         usage=usage,
+        awaited_tools=tuple(name for item in raw for name in _awaited(item)),
+        run_id=run_id or next(filter(None, (opt_str(item, "run_id") for item in raw)), None),
     )
 
 
@@ -116,7 +123,7 @@ def _calls(item: Json) -> Sequence[ToolCall]:
     # approval request carries calls that were not made.
     if item.get("message_type") != "tool_call_message":
         return ()
-    found = _objects(item.get("tool_calls") or [item.get("tool_call")])
+    found = _called(item)
     return [
         ToolCall(
             id=opt_str(call, "tool_call_id") or "",
@@ -125,6 +132,16 @@ def _calls(item: Json) -> Sequence[ToolCall]:
         )
         for call in found
     ]
+
+
+def _awaited(item: Json) -> Sequence[str]:
+    if item.get("message_type") != "approval_request_message":
+        return ()
+    return [name for call in _called(item) if (name := opt_str(call, "name"))]
+
+
+def _called(item: Json) -> Sequence[Json]:
+    return _objects(item.get("tool_calls") or [item.get("tool_call")])
 
 
 def _returns(item: Json, names: Mapping[str, str]) -> Sequence[ToolReturn]:

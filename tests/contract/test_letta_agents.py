@@ -19,6 +19,7 @@ from han_solo.letta.gateway import LettaGateway
 from han_solo.letta.views import AgentView
 from tests.contract.actor import open_gateway
 from tests.contract.conftest import MODEL
+from tests.floors import OpenFloor
 
 ABSENT_AGENT = "agent-00000000-0000-4000-8000-000000000000"
 ABSENT_TOOL = "tool-00000000-0000-4000-8000-000000000000"
@@ -119,7 +120,7 @@ async def test_an_agent_that_never_was_is_gone(gateway: LettaGateway) -> None:
         gateway.fetch_agent(ABSENT_AGENT),
         gateway.patch_tool_ids(ABSENT_AGENT, []),
         gateway.attach_tool(ABSENT_AGENT, ABSENT_TOOL),
-        gateway.send_message(ABSENT_AGENT, "hello"),
+        gateway.send_message(OpenFloor(ABSENT_AGENT), "hello"),
     ):
         with pytest.raises(AgentGone, match=ABSENT_AGENT):
             await call
@@ -139,7 +140,7 @@ async def test_a_wrong_password_is_told_and_never_shown(
         for call in (
             gateway.fetch_agent(agent.id),
             gateway.fetch_tools(),
-            gateway.send_message(agent.id, "hello"),
+            gateway.send_message(OpenFloor(agent.id), "hello"),
         ):
             with pytest.raises(LettaUnauthorized, match="refuses the password") as caught:
                 await call
@@ -151,7 +152,10 @@ async def test_a_server_that_is_away_is_unknown_and_never_gone(
 ) -> None:
     gateway, _ = open_gateway(f"http://127.0.0.1:{find_free_port()}", letta_actor)
     async with gateway:
-        for call in (gateway.fetch_agent(agent.id), gateway.send_message(agent.id, "hello")):
+        for call in (
+            gateway.fetch_agent(agent.id),
+            gateway.send_message(OpenFloor(agent.id), "hello"),
+        ):
             with pytest.raises(LettaUnavailable, match="can not be reached"):
                 await call
 

@@ -13,6 +13,7 @@ from han_solo.declare import spec_of
 from han_solo.errors import AgentGone
 from han_solo.loader import load_registry
 from han_solo.registry import build_registry
+from tests.floors import OpenFloor
 
 from .bridge_fixtures import Cable, connect_letta, running
 
@@ -75,7 +76,8 @@ async def test_bridge_makes_the_agent_and_the_agent_calls_a_tool(start, database
         gateway = bridge.backend._letta.gateway
         agent_id = bridge.backend._agent_id
         turn = await gateway.send_message(
-            agent_id, 'Call the tool create_notecard with {"text": "from Ren", "creator": "ren"}.'
+            OpenFloor(agent_id),
+            'Call the tool create_notecard with {"text": "from Ren", "creator": "ren"}.',
         )
         assert turn.tool_returns[0].status == "success"
         assert "from Ren" in turn.tool_returns[0].text
@@ -85,7 +87,8 @@ async def test_bridge_makes_the_agent_and_the_agent_calls_a_tool(start, database
         assert tuple(row) == ("from Ren", "agent", agent_id)
 
         turn = await gateway.send_message(
-            agent_id, 'Call the tool write_core_memory with {"label": "notes", "value": "new"}.'
+            OpenFloor(agent_id),
+            'Call the tool write_core_memory with {"label": "notes", "value": "new"}.',
         )
         assert turn.tool_returns[0].status == "success"
         agent = await gateway.fetch_agent(agent_id)
@@ -96,7 +99,7 @@ async def test_an_error_of_a_tool_reaches_the_agent_as_its_sentence(start):
     async with start() as bridge:
         await bridge.wait_health(is_in_sync)
         turn = await bridge.backend._letta.gateway.send_message(
-            bridge.backend._agent_id,
+            OpenFloor(bridge.backend._agent_id),
             'Call the tool write_core_memory with {"label": "nope", "value": "new"}.',
         )
         [returned] = turn.tool_returns

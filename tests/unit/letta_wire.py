@@ -99,6 +99,8 @@ def healthy(request: httpx.Request) -> httpx.Response:
         "/v1/health/": HEALTH,
         "/v1/models/": [{"handle": "p/m", "name": "m", "context_window": 1}],
         "/v1/models/embedding": [{"handle": "p/e"}],
+        "/v1/runs/": [],
+        "/runs/run-1/messages": [],
         "/messages": TURN,
         "/tools/t/run": {"status": "success", "func_return": "done"},
         "/v1/tools/mcp/servers/s/t": TOOL,

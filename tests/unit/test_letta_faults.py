@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from han_solo import errors
+from tests.floors import OpenFloor
 from tests.unit.letta_wire import AGENT, BASE_URL, HEALTH, PASSWORD, Wire, reply
 
 THING_404 = reply({"detail": "Agent with ID agent-1 not found"}, 404)
@@ -54,7 +55,7 @@ async def test_a_status_is_one_error(
 
 async def test_a_server_that_is_away_is_unknown_and_never_gone() -> None:
     error = await _error_of(httpx.ConnectError("no"))
-    assert type(error) is errors.LettaUnavailable
+    assert type(error) is errors.LettaUnreachable
     assert "can not be reached" in error.message
     assert "LETTA_BASE_URL" in str(error)
 
@@ -192,7 +193,7 @@ async def test_a_404_of_a_tool_is_not_the_agents() -> None:
 async def test_a_message_to_a_gone_agent_says_that_it_is_gone() -> None:
     wire = Wire([THING_404, THING_404, reply(HEALTH), THING_404])
     with pytest.raises(errors.AgentGone):
-        await wire.gateway().send_message("agent-1", "hello")
+        await wire.gateway().send_message(OpenFloor("agent-1"), "hello")
 
 
 @pytest.mark.parametrize(
@@ -222,3 +223,23 @@ def test_an_address_that_is_none_is_refused_before_anything_is_sent(url: str) ->
     with pytest.raises(errors.SettingsError) as caught:
         LettaGateway.connect(url, None)
     assert "pw-x" not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [400, 401, 429, 500])
+async def test_a_model_that_fails_is_not_taken_for_letta(status: int) -> None:
+    body = {"error": {"type": "llm_authentication", "message": "m", "detail": "The key is bad."}}
+    wire = Wire([reply(body, status)])
+    with pytest.raises(errors.ModelFailed, match="The key is bad") as caught:
+        await wire.gateway().send_message(OpenFloor("agent-1"), "hello")
+    assert caught.value.status_code == status
+    assert not caught.value.retryable
+
+
+async def test_a_pending_approval_is_told_from_other_conflicts() -> None:
+    said = "CONFLICT: Cannot send a new message: The agent is waiting for approval on a tool call."
+    pending = {"detail": {"code": "PENDING_APPROVAL", "message": said}}
+    for body, kind in ((pending, errors.ApprovalPending), ({"detail": "x"}, errors.LettaConflict)):
+        wire = Wire([reply(body, 409)])
+        with pytest.raises(errors.LettaConflict) as caught:
+            await wire.gateway().send_message(OpenFloor("agent-1"), "hello")
+        assert type(caught.value) is kind

@@ -6,19 +6,33 @@ import ast
 import inspect
 import subprocess
 import sys
+import uuid
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import han_solo.letta
-from han_solo.errors import LettaRefused
+from han_solo.errors import AgentBusy, LettaRefused, UsageError
 from han_solo.letta.gateway import LettaGateway
+from han_solo.letta.runs import RunView
 from tests.floors import OpenFloor
 from tests.unit.letta_wire import AGENT, Wire, healthy, reply
 
 SOURCES = sorted(Path(han_solo.letta.__file__).parent.rglob("*.py"))
 FORBIDDEN_WORDS = ("delete", "refresh", "resync", "remove")
+
+TURN_ID = uuid.UUID(int=7)
+RUN = RunView(
+    id="run-1",
+    status="completed",
+    stop_reason="end_turn",
+    created_at=datetime(2030, 1, 1, tzinfo=UTC),
+    completed_at=None,
+    turn_id=TURN_ID,
+    error=None,
+)
 
 Call = Callable[[LettaGateway], Awaitable[object]]
 
@@ -54,6 +68,10 @@ CALLS: dict[str, Call] = {
     "patch_block": lambda letta: letta.patch_block("block-1", limit=2),
     "attach_block": lambda letta: letta.attach_block("agent-1", "block-1"),
     "send_message": lambda letta: letta.send_message(OpenFloor("agent-1"), "hello", max_steps=1),
+    "fetch_active_runs": lambda letta: letta.fetch_active_runs("agent-1"),
+    "find_runs": lambda letta: letta.find_runs("agent-1", [TURN_ID]),
+    "fetch_kept": lambda letta: letta.fetch_kept(RUN),
+    "fetch_last_activity": lambda letta: letta.fetch_last_activity(RUN),
 }
 
 
@@ -158,3 +176,29 @@ async def test_ids_can_not_lead_to_another_path() -> None:
 def test_importing_the_gateway_does_not_import_the_sdk() -> None:
     code = "import sys, han_solo.letta.gateway; sys.exit('letta_client' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+async def test_a_message_bears_the_turns_id_twice() -> None:
+    wire = Wire(healthy)
+    await wire.gateway().send_message(OpenFloor("agent-1", TURN_ID), "hello")
+    assert wire.bodies() == [
+        {
+            "messages": [{"role": "user", "content": "hello", "otid": str(TURN_ID)}],
+            "assistant_message_tool_kwarg": str(TURN_ID),
+        }
+    ]
+
+
+async def test_without_the_floor_nothing_is_sent() -> None:
+    wire = Wire(healthy)
+    with pytest.raises(AgentBusy):
+        await wire.gateway().send_message(OpenFloor("agent-1", is_held=False), "hello")
+    assert wire.requests == []
+
+
+@pytest.mark.parametrize("max_steps", [0, -1])
+async def test_a_turn_without_a_step_is_refused(max_steps: int) -> None:
+    wire = Wire(healthy)
+    with pytest.raises(UsageError, match="one step at least"):
+        await wire.gateway().send_message(OpenFloor("agent-1"), "hello", max_steps=max_steps)
+    assert wire.requests == []
