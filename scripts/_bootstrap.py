@@ -39,11 +39,9 @@ def main() -> int:
 
 def set_up(group: str) -> str | None:
     """Bring ``.venv`` to the lock; return what went wrong, if anything did."""
-    lock = TOP / LOCKS[group]
-    marker = VENV / f".han-solo-{group}"
-    wanted = fingerprint(lock)
-    if marker.is_file() and marker.read_text() == wanted and (VENV / "bin/python").exists():
+    if is_set_up(group) or (group == "run" and is_set_up("dev")):  # dev holds all that run does
         return None
+    lock = TOP / LOCKS[group]
     say("Setting up han-solo in .venv; this happens once and takes about half a minute.")
     python = VENV / "bin" / "python"
     if not works(python):
@@ -71,8 +69,16 @@ def set_up(group: str) -> str | None:
                 "       See that the package registry is reached (PIP_INDEX_URL and\n"
                 "       UV_DEFAULT_INDEX name another one), then try again; nothing is lost."
             )
-    marker.write_text(wanted)
+    (VENV / f".han-solo-{group}").write_text(fingerprint(lock))
     return None
+
+
+def is_set_up(group: str) -> bool:
+    """Say whether the environment was brought to this lock, by this Python, for this folder."""
+    marker = VENV / f".han-solo-{group}"
+    if not (marker.is_file() and (VENV / "bin/python").exists()):
+        return False
+    return marker.read_text() == fingerprint(TOP / LOCKS[group])
 
 
 def fingerprint(lock: Path) -> str:

@@ -136,8 +136,9 @@ async def _check(connections: Connections, found: Survey) -> int:
     for label, text in evidence.lines():
         table.add_row(label, text.replace("[", r"\["))
     console.print(table)
-    console.print("[bold green]check passed[/]: the agent called a tool over MCP, and its row is")
-    console.print("in Postgres.\n")
+    console.print(
+        "[bold green]check passed[/]: the agent called a tool over MCP; its row is in Postgres.\n"
+    )
     return 0
 
 
@@ -158,7 +159,7 @@ def _show_hints(stack: Stack) -> None:
     console = out()
     if stack.model is not None and stack.model.is_rehearsal:
         console.print(
-            "No model key is set, so the [bold]rehearsal model[/] answers: a stand-in that calls "
+            "\nNo model key is set, so the [bold]rehearsal model[/] answers: a stand-in that calls "
             "tools when told to and understands nothing. Set one, such as GEMINI_API_KEY, for a "
             "real one.\n",
         )
