@@ -1,5 +1,9 @@
-"""Draw a picture of a terminal: `tmux capture-pane -pe | python docs/pictures/draw.py TITLE > X.svg`."""
+"""Draw a picture of a terminal, with nothing in it that a page would load from elsewhere.
 
+tmux capture-pane -pe | .venv/bin/python docs/pictures/draw.py TITLE > docs/pictures/NAME.svg
+"""
+
+import re
 import sys
 
 from rich.console import Console
@@ -10,4 +14,6 @@ if __name__ == "__main__":
     width = max(line.cell_len for line in text.split("\n")) + 1
     console = Console(record=True, width=width, file=sys.stderr, force_terminal=True)
     console.print(text)
-    sys.stdout.write(console.export_svg(title=sys.argv[1]))
+    picture = console.export_svg(title=sys.argv[1])
+    picture = re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL)
+    sys.stdout.write(picture.replace("Fira Code", "ui-monospace, Menlo, Consolas"))
