@@ -21,4 +21,4 @@ async def bridge() -> None:
     """
     from ..bridge.serve import serve_bridge
 
-    await serve_bridge(settings())
+    await serve_bridge(settings(is_service=True))

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
-import sys
 from typing import Annotated, Final
 
 import typer
 
-from ..errors import HanSoloError
-from .run import show_error
+from .run import start
 
 app = typer.Typer(
     name="han-solo",
@@ -49,8 +47,4 @@ def build_app() -> typer.Typer:
 
 def main() -> None:
     """Run the command line."""
-    try:
-        build_app()()
-    except HanSoloError as error:
-        show_error(error)
-        sys.exit(error.exit_code)
+    start(build_app())

@@ -38,11 +38,36 @@ def err() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def settings() -> Settings:
-    """Read the settings and set up logging from them."""
+def settings(*, is_service: bool = False) -> Settings:
+    """Read the settings and set up logging from them.
+
+    A person at a terminal is told what happened by the command itself, so its log lines below a
+    warning are left out unless ``HAN_SOLO_LOG_LEVEL`` asks for them.
+    """
     found = load_settings()
-    logs.configure(level=found.log_level, fmt=found.log_format)
+    is_asked_for = is_service or "log_level" in found.model_fields_set
+    logs.configure(level=found.log_level if is_asked_for else "warning", fmt=found.log_format)
     return found
+
+
+def start(app: typer.Typer) -> None:
+    """Run a command line; what escapes from building it is one sentence too."""
+    try:
+        command_line = typer.main.get_command(app)
+        _name_no_type_of_flags(command_line)
+        command_line()
+    except HanSoloError as error:
+        show_error(error)
+        sys.exit(error.exit_code)
+
+
+def _name_no_type_of_flags(command_line: Any) -> None:
+    """Leave the word ``<bool>`` out of the help: a flag takes no value that it could name."""
+    for option in command_line.params:
+        if getattr(option, "is_flag", False):
+            option.metavar = ""
+    for sub in getattr(command_line, "commands", {}).values():
+        _name_no_type_of_flags(sub)
 
 
 def command(function: Callable[P, Coroutine[Any, Any, int | None]]) -> Callable[P, None]:

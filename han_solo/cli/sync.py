@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .run import EXIT_DRIFT, EXIT_FAILED, command, err, is_terminal, out, settings
+from .run import EXIT_DRIFT, EXIT_FAILED, command, err, is_terminal, out, settings, start
 
 if TYPE_CHECKING:
     from ..errors import HanSoloError
@@ -60,7 +60,7 @@ def build_app() -> typer.Typer:
 
 def main() -> None:
     """Run it as the command ``sync-tools``."""
-    build_app()()
+    start(build_app())
 
 
 @command
