@@ -27,7 +27,9 @@ was put back, since Letta held an older one. ``merged``: an outside edit was mad
 version, and what it lacked was put back into it.
 """
 
-EventKind = Literal["settled", "dropped", "adopted", "repaired", "merged", "overwritten"]
+EventKind = Literal[
+    "first_seen", "settled", "dropped", "adopted", "repaired", "merged", "overwritten"
+]
 """What an access found and did before anything else; see ``Event``."""
 
 DEFAULT_WRITERS: Final = ("agent", "operator")
@@ -156,11 +158,12 @@ class Event:
     ``version`` is the version that came of it, None when none did. ``undone`` are versions of ours
     that Letta no longer held.
 
-    ``settled``: a write that was cut short had landed, and is a version now. ``dropped``: it had
-    not landed. ``adopted``: a text that somebody wrote around us is a version now. ``repaired``:
-    Letta held an older version again, and the last one was put back. ``merged``: an outside edit of
-    an older version and what it had undone were joined. ``overwritten``: they could not be joined:
-    the outside text stands, the undone versions are in the history.
+    ``first_seen``: its text became version 1. ``settled``: a write that was cut short had landed,
+    and is a version now. ``dropped``: it had not landed. ``adopted``: a text that somebody wrote
+    around us is a version now. ``repaired``: Letta held an older version again, and the last one
+    was put back. ``merged``: an outside edit of an older version and what it had undone were
+    joined. ``overwritten``: they could not be joined: the outside text stands, the undone versions
+    are in the history.
     """
 
     kind: EventKind

@@ -1,184 +1,388 @@
-"""Core blocks of one agent: reads, and writes that are read back before they count as done.
+"""Core blocks of one agent: every write verified, every version kept.
 
-Who calls: the block tools, and later the block commands and jobs. A write costs three requests: one
-read of the agent, which shows its blocks and its tools together, the write, and the read-back. All
-of them share one short deadline, since the agent waits for its tool.
+Who calls: the block tools, the block commands, jobs, and the message discipline, which inspects the
+blocks after each turn. A write costs three requests: one read of the agent, which shows its blocks
+and its tools together, the write, and the read-back; the first runs while the block's lock is
+taken. What is found in Letta is settled before anything is written over it, so nothing is lost.
 """
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-import random
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Final, Protocol
+from collections.abc import Callable
 
 from .. import logs
 from ..clock import Clock
-from ..declare import LETTA_MEMORY_BUILTINS
-from ..errors import BlockRefused, LettaConflict, LettaUnavailable, WriteNotVerified
+from ..errors import (
+    BlockRefused,
+    DatabaseUnavailable,
+    LettaUnavailable,
+    WriteNotVerified,
+)
 from ..letta.text import require_storable
-from ..letta.views import AgentView, BlockView
-
-CONFLICT_DELAYS_S: Final = (0.05, 0.1, 0.2, 0.4, 0.8)
-"""Waits after a 409: most parallel writes of one block get one, and a write takes some 100 ms."""
+from ..letta.views import BlockView
+from . import rules
+from .model import (
+    Author,
+    BlockState,
+    BlockWrite,
+    Event,
+    Inspection,
+    Origin,
+    Rights,
+    Version,
+    VersionEntry,
+    digest,
+)
+from .operation import BlockGateway, Operation
+from .rounds import Look, Rounds, deadline, holds
+from .settling import Settler
+from .versions import BlockVersions, Head, Text
+from .writing import VerifiedWriter
 
 _log = logs.get("blocks")
 
 
-class BlockGateway(Protocol):
-    """What is needed of Letta; ``LettaGateway`` is one."""
-
-    async def fetch_agent(self, agent_id: str) -> AgentView: ...
-    async def fetch_block(self, block_id: str) -> BlockView: ...
-    async def write_block(self, block_id: str, value: str) -> BlockView: ...
-
-
-@dataclass(frozen=True, slots=True)
-class VerifiedWrite:
-    """A write that was read back, or found to be there already (``changed`` is false then)."""
-
-    block: BlockView
-    changed: bool
-    sha256: str
-
-
 class Blocks:
-    """The core blocks of one agent."""
+    """The core blocks of one agent, for one author.
+
+    Args:
+        gateway: Letta.
+        versions: the versions, one object a process.
+        agent_id: Letta's id of the agent.
+        author: who reads and writes here.
+        rights: who may write which block, by the agent spec.
+        timeout_s: what one call may take; a write under way gets some seconds more to end well.
+        clock: waits between tries.
+        allow_builtins: write although the agent holds Letta's memory tools, which revert writes.
+    """
 
     def __init__(
         self,
         gateway: BlockGateway,
+        versions: BlockVersions,
         agent_id: str,
+        author: Author,
         *,
+        rights: Rights | None = None,
         timeout_s: float = 10.0,
         clock: Clock | None = None,
+        allow_builtins: bool = False,
     ) -> None:
         self._gateway = gateway
+        self._versions = versions
         self._agent_id = agent_id
+        self._author = author
+        self._rights = rights or Rights()
         self._timeout_s = timeout_s
-        self._clock = clock or Clock()
+        self._allow_builtins = allow_builtins
+        clock = clock or Clock()
+        self._rounds = Rounds(gateway, versions, agent_id, timeout_s=timeout_s, clock=clock)
+        self._writer = VerifiedWriter(gateway, versions, clock)
+        self._settler = Settler(
+            gateway,
+            versions,
+            self._writer,
+            agent_id=agent_id,
+            rights=self._rights,
+            clock=clock,
+        )
 
-    async def list(self) -> tuple[BlockView, ...]:
+    # Reading
+
+    async def list(self) -> tuple[BlockState, ...]:
         """Return all blocks, by label."""
-        async with _deadline(self._timeout_s, "Reading the blocks"):
+        async with deadline(self._timeout_s, "Reading the blocks"):
             agent = await self._gateway.fetch_agent(self._agent_id)
-        return tuple(sorted(agent.blocks, key=lambda block: block.label))
+            heads = await self._versions.load_heads([block.id for block in agent.blocks])
+        states = [self._state(block, heads.get(block.id)) for block in agent.blocks]
+        return tuple(sorted(states, key=lambda state: state.label))
 
-    async def read(self, label: str) -> BlockView:
+    async def read(self, label: str) -> BlockState:
         """Return one block.
 
         Raises:
             BlockRefused: the agent has no block of that label; the known ones are named.
         """
-        async with _deadline(self._timeout_s, f"Reading the block {label!r}"):
-            return _find(await self._gateway.fetch_agent(self._agent_id), label)
+        async with deadline(self._timeout_s, f"Reading the block {label!r}"):
+            block = rules.find(await self._gateway.fetch_agent(self._agent_id), label)
+            heads = await self._versions.load_heads([block.id])
+        return self._state(block, heads.get(block.id))
 
-    async def write(self, label: str, value: str) -> VerifiedWrite:
-        """Replace a block's value, read it back, and compare to the character.
+    async def history(
+        self, label: str, *, limit: int = 20, before: int | None = None
+    ) -> tuple[VersionEntry, ...]:
+        """Return a block's versions without their texts, newest first.
 
-        Writing what is there already sends nothing. A conflict with another writer is tried again;
-        when it is unknown whether a write arrived, the read-back decides.
+        Args:
+            label: a label of the agent's, or one that it had.
+            limit: versions, at most.
+            before: only versions of a smaller number.
+        """
+        async with deadline(self._timeout_s, f"Reading the versions of {label!r}"):
+            block_id = await self._find_id(label)
+            return await self._versions.list_entries(block_id, limit_rows=limit, before=before)
+
+    async def version(self, label: str, number: int) -> Version:
+        """Return one version with its text.
 
         Raises:
-            BlockRefused: before anything is sent: unknown label, over the limit, read-only, or the
-                agent holds Letta's memory tools, which would revert it.
-            UsageError: a character that Letta can not store.
-            WriteNotVerified: another value was read back.
-            LettaError: Letta is away, slow, or refused; the sentence says what is known.
+            BlockRefused: there is no such block, or no such version; the last one is named.
+        """
+        async with deadline(self._timeout_s, f"Reading version {number} of {label!r}"):
+            block_id = await self._find_id(label)
+            version = await self._versions.load_version(block_id, number)
+            if version is None:
+                heads = await self._versions.load_heads([block_id])
+                last = heads[block_id].number if block_id in heads else 0
+                raise BlockRefused(
+                    f"The core block {label!r} has no version {number}.",
+                    reason="unknown_version",
+                    hint=f"It has 1 to {last}." if last else "It has none yet.",
+                )
+            return version
+
+    # Writing
+
+    async def write(
+        self, label: str, value: str, *, reason: str = "", expected_version: int | None = None
+    ) -> BlockWrite:
+        """Replace a block's text, read it back, and keep it as a version.
+
+        Writing what is there already writes nothing and returns the present version.
+
+        Args:
+            label: which block.
+            value: the whole new text.
+            reason: why, for the history.
+            expected_version: write only if this is the last version still.
+
+        Raises:
+            BlockRefused: before anything is written; ``reason`` says why.
+            UsageError: a character that can not be stored.
+            BlockBusy: other writers had it all the time.
+            WriteNotVerified: another text was read back.
+            WriteUnsettled: whether it landed is not known; the next access settles it.
+            DatabaseUnavailable, LettaError: nothing was changed.
         """
         require_storable(value, f"The value for the block {label!r}")
-        async with _deadline(self._timeout_s, f"Writing the block {label!r}"):
+        return await self._change(
+            label, lambda _: value, "write", reason, expected_version=expected_version
+        )
+
+    async def append(
+        self, label: str, text: str, *, reason: str = "", expected_version: int | None = None
+    ) -> BlockWrite:
+        """Add text at the end of a block, on a line of its own.
+
+        A line end is put before it unless the block is empty or ends with one; none is put after
+        it. Appends of several writers are all kept. Raises as ``write`` does.
+        """
+        require_storable(text, f"The text for the block {label!r}")
+        return await self._change(
+            label, rules.appending(label, text), "write", reason, expected_version=expected_version
+        )
+
+    async def replace(
+        self,
+        label: str,
+        old: str,
+        new: str,
+        *,
+        reason: str = "",
+        expected_version: int | None = None,
+    ) -> BlockWrite:
+        """Replace a passage that occurs exactly once. Raises as ``write`` does."""
+        require_storable(new, f"The text for the block {label!r}")
+        return await self._change(
+            label,
+            rules.replacing(label, old, new),
+            "write",
+            reason,
+            expected_version=expected_version,
+        )
+
+    async def restore(
+        self,
+        label: str,
+        number: int,
+        *,
+        reason: str = "",
+        expected_version: int | None = None,
+    ) -> BlockWrite:
+        """Write the text of an older version again, as a new version. Raises as ``write`` does."""
+        version = await self.version(label, number)
+        return await self._change(
+            label,
+            lambda _: version.value,
+            "restored",
+            reason or f"Version {number} was restored.",
+            expected_version=expected_version,
+            source=number,
+        )
+
+    async def inspect(self, label: str | None = None) -> tuple[Inspection, ...]:
+        """Compare blocks with their last versions, and put right what differs.
+
+        Writes that were cut short are settled, outside edits become versions, and reverts are put
+        right. A block that is as recorded costs nothing beyond the one read of all.
+
+        Args:
+            label: one block; all of them when left out.
+        """
+        async with deadline(self._timeout_s, "Reading the blocks"):
             agent = await self._gateway.fetch_agent(self._agent_id)
-            block = _find(agent, label)
-            _refuse_what_would_not_last(agent, block, value)
-            if block.value == value:
-                return VerifiedWrite(block, changed=False, sha256=digest(value))
-            return await self._write(block, value)
+            blocks = agent.blocks if label is None else (rules.find(agent, label),)
+            heads = await self._versions.load_heads([block.id for block in blocks])
+        found = [
+            _inspected(block, head, ())
+            if (head := heads.get(block.id)) and not head.is_open and holds(block, head)
+            else await self._inspect(block.label)
+            for block in sorted(blocks, key=lambda block: block.label)
+        ]
+        return tuple(found)
 
-    async def _write(self, block: BlockView, value: str) -> VerifiedWrite:
-        unknown: LettaUnavailable | None = None
+    def require_agents_own(self, label: str) -> None:
+        """Refuse a block that the spec does not let the agent write.
+
+        Raises:
+            BlockRefused: the agent is not among its writers.
+        """
+        rules.require_writer(label, Author("agent", "agent"), self._rights)
+
+    # Within
+
+    async def _change(
+        self,
+        label: str,
+        edit: Callable[[str], str],
+        origin: Origin,
+        reason: str,
+        *,
+        expected_version: int | None,
+        source: int | None = None,
+    ) -> BlockWrite:
+        rules.require_reason(reason)
+
+        async def step(look: Look, operation: Operation) -> BlockWrite | None:
+            if operation.goal is None:
+                rules.require_writer(label, self._author, self._rights)
+                rules.require_lasting(look.agent, look.block, allow_builtins=self._allow_builtins)
+            if not await self._settler.settle(look.held, look.block, look.head, operation):
+                return None
+            assert look.head is not None
+            if operation.goal is not None:
+                return _overwritten(look, operation)
+            rules.require_version(label, look.head.number, expected_version)
+            value = edit(look.block.value)
+            if value == look.block.value:
+                return _written(look.block, value, look.head.number, operation, changed=False)
+            rules.require_room(look.block, value)
+            text = Text(
+                block_id=look.block.id,
+                label=label,
+                agent_id=self._agent_id,
+                value=value,
+                author=self._author,
+                reason=reason,
+                origin=origin,
+                source=source,
+            )
+            number = await self._writer.put(
+                look.held, look.block, look.head, text, operation, is_goal=True
+            )
+            if number is None:
+                return None
+            return _written(look.block, value, number, operation, changed=True)
+
+        doing = f"Writing the block {label!r}"
+        operation = Operation(label)
         try:
-            await self._patch(block, value)
-        except LettaUnavailable as error:
-            unknown = error
-        found = await self._gateway.fetch_block(block.id)
-        if found.value == value:
-            _log.info("block.written", label=block.label, chars=len(value), sha256=digest(value))
-            return VerifiedWrite(found, changed=True, sha256=digest(value))
-        if unknown is not None:
-            raise unknown
-        raise WriteNotVerified(
-            f"The block {block.label!r} was written and holds another value now "
-            f"({len(found.value):,} characters instead of {len(value):,}).",
-            expected_sha256=digest(value),
-            found_sha256=digest(found.value),
-            hint="Someone else wrote it at the same moment: read it again before you write again.",
-        )
+            written = await self._rounds.run(operation, step, doing)
+        except (DatabaseUnavailable, LettaUnavailable) as error:
+            landed = operation.landed
+            if landed is None or not landed.is_goal:
+                raise
+            number = await self._writer.recover(landed, error)
+            text = landed.intent.text
+            written = _written(landed.block, text.value, number, operation, changed=True)
+        if written.changed:
+            _log.info(
+                "block.written",
+                label=label,
+                version=written.version,
+                chars=written.length,
+                sha256=written.sha256,
+                author=self._author.name,
+            )
+        return written
 
-    async def _patch(self, block: BlockView, value: str) -> None:
-        for delay_s in CONFLICT_DELAYS_S:
-            try:
-                await self._gateway.write_block(block.id, value)
-            except LettaConflict:
-                # Writers that met once would meet again after equal waits.
-                await self._clock.sleep(delay_s * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
-            else:
-                return
-        await self._gateway.write_block(block.id, value)
+    async def _inspect(self, label: str) -> Inspection:
+        async def step(look: Look, operation: Operation) -> Inspection | None:
+            if not await self._settler.settle(look.held, look.block, look.head, operation):
+                return None
+            assert look.head is not None
+            return _inspected(look.block, look.head, tuple(operation.events))
 
+        return await self._rounds.run(Operation(label), step, f"Inspecting the block {label!r}")
 
-def digest(value: str) -> str:
-    """Return the SHA-256 of a block's value, as hex."""
-    return hashlib.sha256(value.encode()).hexdigest()
+    async def _find_id(self, label: str) -> str:
+        """Find the block of a label: the agent's, else the one it was last written under."""
+        agent = await self._gateway.fetch_agent(self._agent_id)
+        block = agent.block(label)
+        if block is not None:
+            return block.id
+        former = await self._versions.find_block(self._agent_id, label)
+        return former or rules.find(agent, label).id
 
-
-def _find(agent: AgentView, label: str) -> BlockView:
-    block = agent.block(label)
-    if block is None:
-        known = ", ".join(sorted(block.label for block in agent.blocks)) or "none at all"
-        raise BlockRefused(
-            f"The agent {agent.name} has no core block {label!r}.",
-            reason="unknown_label",
-            hint=f"It has: {known}.",
-        )
-    return block
-
-
-def _refuse_what_would_not_last(agent: AgentView, block: BlockView, value: str) -> None:
-    builtins = sorted(tool.name for tool in agent.tools if tool.name in LETTA_MEMORY_BUILTINS)
-    if builtins:
-        raise BlockRefused(
-            f"The agent {agent.name} holds Letta's own memory tools ({', '.join(builtins)}), which "
-            "write old values of every block back and would revert this write.",
-            reason="builtin_memory_tools",
-            hint="Run sync-tools, which offers to detach them.",
-        )
-    if block.read_only:
-        raise BlockRefused(
-            f"The core block {block.label!r} is read-only.",
-            reason="read_only",
-            hint="Change read_only in the agent spec and run sync-tools.",
-        )
-    if len(value) > block.limit:
-        raise BlockRefused(
-            f"The value for the core block {block.label!r} has {len(value):,} characters, "
-            f"{len(value) - block.limit:,} more than its limit of {block.limit:,}.",
-            reason="over_limit",
-            hint="Shorten it; nothing was written.",
+    def _state(self, block: BlockView, head: Head | None) -> BlockState:
+        sha256 = digest(block.value)
+        return BlockState(
+            view=block,
+            version=head.number if head and head.sha256 == sha256 else None,
+            sha256=sha256,
+            writers=self._rights.writers_of(block.label),
         )
 
 
-@asynccontextmanager
-async def _deadline(timeout_s: float, doing: str) -> AsyncIterator[None]:
-    """Put one deadline over several requests; running out of it is an error with a sentence."""
-    try:
-        async with asyncio.timeout(timeout_s):
-            yield
-    except TimeoutError as error:
-        raise LettaUnavailable(
-            f"{doing} took longer than {timeout_s:g} s.",
-            hint="Whether it was done is unknown: read it again.",
-        ) from error
+def _written(
+    block: BlockView, value: str, version: int, operation: Operation, *, changed: bool
+) -> BlockWrite:
+    return BlockWrite(
+        label=block.label,
+        block_id=block.id,
+        version=version,
+        changed=changed,
+        sha256=digest(value),
+        length=len(value),
+        limit=block.limit,
+        events=tuple(operation.events),
+    )
+
+
+def _overwritten(look: Look, operation: Operation) -> BlockWrite:
+    """Judge a write that landed and was overwritten at once, now that all is settled."""
+    assert operation.goal is not None
+    assert look.head is not None
+    number, text = operation.goal
+    label = look.block.label
+    if look.block.value == text.value:  # a revert, which was put right
+        return _written(look.block, text.value, look.head.number, operation, changed=True)
+    raise WriteNotVerified(
+        f"The core block {label!r} was written as version {number}, and somebody outside "
+        f"wrote over it at once: version {look.head.number} is what it holds.",
+        expected_sha256=text.sha256,
+        found_sha256=look.head.sha256,
+        hint="Both are in its history. Read the block before you write it again.",
+    )
+
+
+def _inspected(block: BlockView, head: Head, events: tuple[Event, ...]) -> Inspection:
+    return Inspection(
+        label=block.label,
+        block_id=block.id,
+        version=head.number,
+        sha256=head.sha256,
+        length=len(block.value),
+        limit=block.limit,
+        events=events,
+    )

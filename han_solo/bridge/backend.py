@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from .. import logs
+from ..blocks.model import Author, Rights
 from ..blocks.service import Blocks
 from ..clock import Clock
 from ..connections import Connections
@@ -79,8 +80,11 @@ class BridgeBackend:
         registry: Registry,
         letta: Letta,
         clock: Clock | None = None,
+        *,
+        rights: Rights | None = None,
     ) -> None:
         self.connections = connections
+        self._rights = rights
         self._agent_name = agent_name
         self._letta = letta
         self._tool_sync = ToolSync(
@@ -161,7 +165,10 @@ class BridgeBackend:
         agent_id = self._require_agent(caller)
         blocks = Blocks(
             self._letta.blocks,
+            data.block_versions,
             agent_id,
+            Author.of(caller),
+            rights=self._rights,
             timeout_s=self.connections.settings.letta_block_timeout_s,
             clock=self._clock,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..blocks.versions import BlockVersions
 from ..clock import Clock
 from ..connections import Connections
 from ..memory.notecards import Notecards
@@ -21,6 +22,7 @@ class Data:
     database: Database
     tokens: Tokens
     notecards: Notecards
+    block_versions: BlockVersions
     known: KnownAgent
     agent_token: str
 
@@ -50,6 +52,7 @@ async def open_data(connections: Connections, agent_name: str, clock: Clock) -> 
             database=database,
             tokens=tokens,
             notecards=Notecards(database, clock),
+            block_versions=BlockVersions(database, clock),
             known=KnownAgent(database, agent_name, clock),
             agent_token=await ensure_agent_token(tokens, connections.home),
         )

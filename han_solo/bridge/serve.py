@@ -18,6 +18,7 @@ from typing import Final
 import uvicorn
 
 from .. import logs
+from ..blocks.model import Rights
 from ..connections import Connections
 from ..errors import BridgeError, DatabaseUnavailable, SettingsError
 from ..loader import load_registry
@@ -53,7 +54,13 @@ async def serve_bridge(settings: Settings) -> None:
     connections.home.create()
     listener = take_port(connections)
     with contextlib.closing(listener):
-        backend = BridgeBackend(connections, spec.name, registry, Letta.connect(connections))
+        backend = BridgeBackend(
+            connections,
+            spec.name,
+            registry,
+            Letta.connect(connections),
+            rights=Rights.of(spec.blocks),
+        )
         try:
             with contextlib.suppress(DatabaseUnavailable):  # seen in the health; healed below
                 await backend.open()

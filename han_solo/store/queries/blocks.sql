@@ -10,14 +10,6 @@ SELECT set_config('lock_timeout', :timeout::text, TRUE);
 -- Take a block's lock until the transaction ends, in the order of asking.
 SELECT pg_advisory_xact_lock(hashtextextended('han-solo core block ' || :block_id::text, 0));
 
--- name: fetch_last(block_id)^
--- Read the last version of a block, without its text.
-SELECT number, sha256
-FROM memory.agent_core_block_versions
-WHERE block_id = :block_id
-ORDER BY number DESC
-LIMIT 1;
-
 -- name: fetch_open_intent(block_id)^
 -- Read a block's open intent and its age.
 SELECT
@@ -40,13 +32,13 @@ SELECT
             AND intent.abandoned_at IS NULL
     ) AS is_open
 FROM pg_catalog.unnest(:block_ids::text[]) AS wanted (block_id)
-LEFT JOIN LATERAL (
-    SELECT version.number, version.sha256
-    FROM memory.agent_core_block_versions AS version
-    WHERE version.block_id = wanted.block_id
-    ORDER BY version.number DESC
-    LIMIT 1
-) AS last ON TRUE;
+LEFT JOIN memory.agent_core_block_versions AS last
+    ON last.block_id = wanted.block_id
+    AND last.number = (
+        SELECT max(version.number)
+        FROM memory.agent_core_block_versions AS version
+        WHERE version.block_id = wanted.block_id
+    );
 
 -- name: insert_intent(intent_id, block_id, label, agent_id, base, value, sha256, author_kind, author, reason, origin, source)!
 -- Note durably what is about to be sent to Letta.

@@ -1,0 +1,392 @@
+"""The versions of core blocks in Postgres, the open writes, and the lock that orders writers.
+
+One object a process, shared by all its ``Blocks``. Letta has no compare-and-set, so all our writers
+of a block take turns: in this process by a lock of its own, across processes by an advisory lock of
+Postgres that lasts as long as a transaction. It is not a session lock, so it works behind a
+transaction pooler, and Postgres frees it when a process dies.
+
+The intent of a write has to be durable before Letta is told, while the lock is still held; so it is
+committed on a second connection. That the first one is still there when the version is recorded is
+the proof that the lock was held all along.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Protocol, TypedDict
+from uuid import UUID, uuid4
+from weakref import WeakValueDictionary
+
+import asyncpg
+
+from ..clock import Clock
+from ..errors import BlockBusy
+from ..store.database import Connection, Database
+from ..store.queries import load_queries
+from .model import Author, AuthorKind, Origin, Version, VersionEntry, digest
+
+LATEST: Final = 2**31 - 1
+"""Above every version number."""
+
+SETTLE_AFTER_S: Final = 5.0
+"""From when on an intent that is not seen in Letta counts as not landed. A write is given up unless
+it is sent within half of that, and Letta takes some 30 ms; a process that died may have sent it
+just before."""
+
+KEPT_ABANDONED_S: Final = 86_400.0
+"""How long an abandoned intent is kept, to know its author should Letta carry it out late."""
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last version of a block, and whether a write of it is open."""
+
+    number: int
+    sha256: str
+    is_open: bool = False
+
+
+class _Columns(TypedDict):
+    block_id: str
+    label: str
+    agent_id: str
+    value: str
+    sha256: str
+    author_kind: AuthorKind
+    author: str
+    reason: str
+    origin: Origin
+    source: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text of a block, with what the record says of it; not a version yet."""
+
+    block_id: str
+    label: str
+    agent_id: str
+    value: str = field(repr=False)
+    author: Author
+    reason: str
+    origin: Origin
+    source: int | None = None
+
+    @property
+    def sha256(self) -> str:
+        return digest(self.value)
+
+    def columns(self) -> _Columns:
+        return {
+            "block_id": self.block_id,
+            "label": self.label,
+            "agent_id": self.agent_id,
+            "value": self.value,
+            "sha256": self.sha256,
+            "author_kind": self.author.kind,
+            "author": self.author.name,
+            "reason": self.reason,
+            "origin": self.origin,
+            "source": self.source,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A text that is about to be sent to Letta.
+
+    ``base`` is the version that it was made on; ``age_s`` is how long ago, by Postgres' clock.
+    """
+
+    intent_id: UUID
+    base: int
+    text: Text
+    age_s: float = 0.0
+
+    @classmethod
+    def of(cls, row: asyncpg.Record) -> Intent:
+        return cls(
+            intent_id=row["intent_id"],
+            base=row["base"],
+            text=Text(
+                block_id=row["block_id"],
+                label=row["label"],
+                agent_id=row["agent_id"],
+                value=row["value"],
+                author=Author(row["author_kind"], row["author"]),
+                reason=row["reason"],
+                origin=row["origin"],
+                source=row["source"],
+            ),
+            age_s=row["age_s"],
+        )
+
+
+class _Queries(Protocol):
+    async def try_lock(self, conn: Connection, *, block_id: str) -> bool: ...
+    async def limit_lock_wait(self, conn: Connection, *, timeout: str) -> str: ...
+    async def wait_lock(self, conn: Connection, *, block_id: str) -> str: ...
+    async def fetch_open_intent(
+        self, conn: Connection, *, block_id: str
+    ) -> asyncpg.Record | None: ...
+    def list_heads(
+        self, conn: Connection, *, block_ids: Sequence[str]
+    ) -> AsyncIterator[asyncpg.Record]: ...
+    async def insert_intent(
+        self,
+        conn: Connection,
+        *,
+        intent_id: UUID,
+        block_id: str,
+        label: str,
+        agent_id: str,
+        base: int,
+        value: str,
+        sha256: str,
+        author_kind: str,
+        author: str,
+        reason: str,
+        origin: str,
+        source: int | None,
+    ) -> str: ...
+    async def delete_intent(self, conn: Connection, *, intent_id: UUID) -> str: ...
+    async def abandon_intent(self, conn: Connection, *, intent_id: UUID) -> str: ...
+    async def delete_old_intents(
+        self, conn: Connection, *, block_id: str, kept_s: float
+    ) -> str: ...
+    async def find_abandoned(
+        self, conn: Connection, *, block_id: str, sha256: str
+    ) -> asyncpg.Record | None: ...
+    async def record_intent(
+        self, conn: Connection, *, intent_id: UUID, at: datetime
+    ) -> asyncpg.Record | None: ...
+    async def insert_version(
+        self,
+        conn: Connection,
+        *,
+        block_id: str,
+        label: str,
+        agent_id: str,
+        value: str,
+        sha256: str,
+        author_kind: str,
+        author: str,
+        reason: str,
+        origin: str,
+        source: int | None,
+        at: datetime,
+    ) -> asyncpg.Record: ...
+    async def find_by_intent(self, conn: Connection, *, intent_id: UUID) -> int | None: ...
+    async def find_by_text(self, conn: Connection, *, block_id: str, sha256: str) -> int | None: ...
+    async def fetch_version(
+        self, conn: Connection, *, block_id: str, number: int
+    ) -> asyncpg.Record | None: ...
+    def list_versions(
+        self, conn: Connection, *, block_id: str, before: int, limit_rows: int
+    ) -> AsyncIterator[asyncpg.Record]: ...
+    def list_texts(
+        self, conn: Connection, *, block_id: str, limit_rows: int
+    ) -> AsyncIterator[asyncpg.Record]: ...
+    async def find_block(self, conn: Connection, *, agent_id: str, label: str) -> str | None: ...
+
+
+_QUERIES: Final = load_queries("blocks", _Queries)
+
+
+class HeldBlock:
+    """One block whose lock is held; what is recorded here counts once the lock is given back."""
+
+    def __init__(self, connection: Connection, block_id: str, clock: Clock) -> None:
+        self._connection = connection
+        self._clock = clock
+        self.block_id: Final = block_id
+
+    @property
+    def is_lost(self) -> bool:
+        """Say whether the connection is seen to be gone, and the lock with it."""
+        return self._connection.is_closed()
+
+    async def load_head(self) -> Head | None:
+        """Load the last version; a statement of its own sees what the last holder recorded."""
+        return (await _load_heads(self._connection, (self.block_id,))).get(self.block_id)
+
+    async def load_open_intent(self) -> Intent | None:
+        """Load a write that was cut short: its writer no longer holds the lock."""
+        row = await _QUERIES.fetch_open_intent(self._connection, block_id=self.block_id)
+        return None if row is None else Intent.of(row)
+
+    async def load_version(self, number: int) -> Version:
+        row = await _QUERIES.fetch_version(self._connection, block_id=self.block_id, number=number)
+        assert row is not None, "versions are never deleted"
+        return Version(**row)
+
+    async def load_texts(self, limit_rows: int) -> dict[int, str]:
+        """Load the texts of the newest versions, newest first."""
+        rows = _QUERIES.list_texts(self._connection, block_id=self.block_id, limit_rows=limit_rows)
+        return {row["number"]: row["value"] async for row in rows}
+
+    async def find_text(self, sha256: str) -> int | None:
+        """Find the newest version that held a text."""
+        return await _QUERIES.find_by_text(self._connection, block_id=self.block_id, sha256=sha256)
+
+    async def find_abandoned(self, sha256: str) -> Intent | None:
+        row = await _QUERIES.find_abandoned(self._connection, block_id=self.block_id, sha256=sha256)
+        return None if row is None else Intent.of(row)
+
+    async def find_recorded(self, intent: Intent) -> int | None:
+        """Find the version that an intent became, if it did."""
+        return await _QUERIES.find_by_intent(self._connection, intent_id=intent.intent_id)
+
+    async def record(self, intent: Intent) -> int:
+        """Turn an intent that landed into the next version, and return its number."""
+        row = await _QUERIES.record_intent(
+            self._connection, intent_id=intent.intent_id, at=self._clock.now()
+        )
+        if row is None:  # it was abandoned so long ago that its row is gone
+            return await self.record_text(intent.text)
+        return int(row["number"])
+
+    async def record_text(self, text: Text) -> int:
+        """Add a text that Letta was found to hold as the next version, and return its number."""
+        row = await _QUERIES.insert_version(
+            self._connection, at=self._clock.now(), **text.columns()
+        )
+        return int(row["number"])
+
+    async def abandon(self, intent: Intent) -> None:
+        """Close an intent that did not land as far as can be seen, and tidy up older ones."""
+        await _QUERIES.abandon_intent(self._connection, intent_id=intent.intent_id)
+        await _QUERIES.delete_old_intents(
+            self._connection, block_id=self.block_id, kept_s=KEPT_ABANDONED_S
+        )
+
+
+class BlockVersions:
+    """The versions of all core blocks of one installation."""
+
+    def __init__(
+        self, db: Database, clock: Clock | None = None, *, settle_after_s: float = SETTLE_AFTER_S
+    ) -> None:
+        self._db = db
+        self._clock = clock or Clock()
+        self.settle_after_s: Final = settle_after_s
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        # A holder keeps one connection and needs a second for a moment: half of the pool may hold,
+        # or all of it would, each waiting for one more.
+        self._holders = asyncio.Semaphore(max(1, db.pool_size // 2))
+        self.block_ids: Final[dict[tuple[str, str], str]] = {}
+        """By agent id and label, as last seen: a guess that saves a read, checked by each use."""
+
+    @asynccontextmanager
+    async def hold(self, block_id: str, *, wait_s: float) -> AsyncIterator[HeldBlock]:
+        """Hold a block's lock; what was recorded is committed when the body ends without an error.
+
+        Raises:
+            BlockBusy: others held it all the time.
+            DatabaseUnavailable: also at the end, when the connection was lost meanwhile.
+        """
+        lock = self._locks.setdefault(block_id, asyncio.Lock())
+        try:
+            async with asyncio.timeout(wait_s):
+                await lock.acquire()
+        except TimeoutError as error:
+            raise _busy(wait_s) from error
+        try:
+            async with self._holders, self._db.transaction() as connection:
+                await _lock(connection, block_id, wait_s)
+                yield HeldBlock(connection, block_id, self._clock)
+        finally:
+            lock.release()
+
+    async def open_intent(self, text: Text, base: int) -> Intent:
+        """Note durably what is about to be sent to Letta; the caller holds the block."""
+        intent = Intent(uuid4(), base, text)
+        async with self._second() as connection:
+            await _QUERIES.insert_intent(
+                connection, intent_id=intent.intent_id, base=base, **text.columns()
+            )
+        return intent
+
+    async def drop_intent(self, intent: Intent) -> None:
+        """Forget an intent that certainly did not land."""
+        async with self._second() as connection:
+            await _QUERIES.delete_intent(connection, intent_id=intent.intent_id)
+
+    async def abandon_intent(self, intent: Intent) -> None:
+        """Close an intent that did not land as far as can be seen."""
+        async with self._second() as connection:
+            await _QUERIES.abandon_intent(connection, intent_id=intent.intent_id)
+
+    async def load_heads(self, block_ids: Sequence[str]) -> dict[str, Head]:
+        """Load the last versions, and whether writes are open; blocks without versions are absent.
+
+        Without the lock: a write that is under way in another process shows as open.
+        """
+        async with self._db.connection() as connection:
+            return await _load_heads(connection, block_ids)
+
+    async def list_entries(
+        self, block_id: str, *, limit_rows: int, before: int | None
+    ) -> tuple[VersionEntry, ...]:
+        """List versions without their texts, newest first."""
+        async with self._db.connection() as connection:
+            rows = _QUERIES.list_versions(
+                connection, block_id=block_id, before=before or LATEST, limit_rows=limit_rows
+            )
+            return tuple([VersionEntry(**row) async for row in rows])
+
+    async def load_version(self, block_id: str, number: int) -> Version | None:
+        async with self._db.connection() as connection:
+            row = await _QUERIES.fetch_version(connection, block_id=block_id, number=number)
+        return None if row is None else Version(**row)
+
+    async def find_block(self, agent_id: str, label: str) -> str | None:
+        """Find the block that an agent had under a label when it was last written."""
+        async with self._db.connection() as connection:
+            return await _QUERIES.find_block(connection, agent_id=agent_id, label=label)
+
+    @asynccontextmanager
+    async def _second(self) -> AsyncIterator[Connection]:
+        """Lend a connection beside the one that holds the lock."""
+        if self._db.pool_size > 1:
+            async with self._db.connection() as connection:
+                yield connection
+        else:
+            async with self._db.direct() as connection:
+                yield connection
+
+
+async def _load_heads(connection: Connection, block_ids: Sequence[str]) -> dict[str, Head]:
+    return {
+        row["block_id"]: Head(row["number"], row["sha256"], row["is_open"])
+        async for row in _QUERIES.list_heads(connection, block_ids=block_ids)
+        if row["number"] is not None
+    }
+
+
+async def _lock(connection: Connection, block_id: str, wait_s: float) -> None:
+    """Take the lock, in the order of asking.
+
+    Waiting inside Postgres is what deadlocks a migration that builds an index concurrently under a
+    lock of its own. Not here: no holder of a block's lock ever waits for a migration's end longer
+    than its deadline, and in return no process starves another.
+    """
+    if await _QUERIES.try_lock(connection, block_id=block_id):
+        return
+    await _QUERIES.limit_lock_wait(connection, timeout=f"{max(1, int(wait_s * 1000))}ms")
+    try:
+        await _QUERIES.wait_lock(connection, block_id=block_id)
+    except asyncpg.LockNotAvailableError as error:
+        raise _busy(wait_s) from error
+    await _QUERIES.limit_lock_wait(connection, timeout="0")
+
+
+def _busy(wait_s: float) -> BlockBusy:
+    return BlockBusy(
+        f"Other writers held this core block for {wait_s:g} s.",
+        hint="Nothing was written; try again.",
+    )
