@@ -14,18 +14,16 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from ..clock import Clock
-from ..errors import BlockBusy, LettaUnavailable
-from ..letta.views import AgentView, BlockView
+from ..errors import BlockBusy, LettaNotFound, LettaUnavailable
+from ..letta.views import BlockView
 from . import rules
+from .facts import Facts
 from .model import digest
 from .operation import BlockGateway, Operation
 from .versions import BlockVersions, Head, HeldBlock
 
 MAX_ROUNDS: Final = 12
 """Looks at a block that keeps changing under our hands, before the operation is given up."""
-
-STALE_S: Final = 0.1
-"""How long the lock may take before the agent, read meanwhile, is read again."""
 
 CONFLICT_PAUSE_S: Final = 0.05
 """Before the next look after somebody outside wrote at the same moment."""
@@ -38,7 +36,7 @@ class Look:
     """A block as it is while its lock is held."""
 
     held: HeldBlock
-    agent: AgentView
+    agent: Facts
     block: BlockView
     head: Head | None
 
@@ -88,34 +86,43 @@ class Rounds:
     async def _round(self, operation: Operation, step: Step[T]) -> T | None:
         """Take the lock, look, and let the step act; what it recorded is committed then.
 
-        The agent is read while the lock is taken. What was read so holds: its text is compared with
+        The block is read while the lock is taken. What was read so holds: its text is compared with
         the last version, which is loaded under the lock, and read again where they differ.
         """
-        label, loop = operation.label, asyncio.get_running_loop()
-        reading = asyncio.create_task(self._gateway.fetch_agent(self._agent_id))
+        label = operation.label
+        reading = asyncio.create_task(self._read(label))
         try:
-            key = (self._agent_id, label)
-            known = self._versions.block_ids.get(key) or rules.find(await reading, label).id
-            asked_s = loop.time()
-            async with self._versions.hold(known, wait_s=operation.rest_s) as held:
-                waited_s = loop.time() - asked_s
+            facts = self._versions.agents.recall(self._agent_id)
+            known = facts.block_ids.get(label) if facts else None
+            block_id = known or (await reading)[0].id
+            async with self._versions.hold(block_id, wait_s=operation.rest_s) as held:
                 head = await held.load_head()
-                agent = await (reading if waited_s < STALE_S else self._read_agent())
-                block = rules.find(agent, label)
-                self._versions.block_ids[key] = block.id
-                if block.id != known:
+                block, facts = await reading
+                if not facts.are_fresh:  # others held the lock for long
+                    block, facts = await self._read(label)
+                if block.id != block_id or block.label != label:
+                    self._versions.agents.forget(self._agent_id)
                     return None
                 if head is None or head.is_open or not holds(block, head):
                     block = await self._gateway.fetch_block(block.id)
-                done = await step(Look(held, agent, block, head), operation)
+                done = await step(Look(held, facts, block, head), operation)
             operation.landed = None
             return done
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
 
-    async def _read_agent(self) -> AgentView:
-        return await self._gateway.fetch_agent(self._agent_id)
+    async def _read(self, label: str) -> tuple[BlockView, Facts]:
+        """Read the block alone where the agent was read just now, else the agent."""
+        facts = self._versions.agents.recall(self._agent_id)
+        block_id = facts.block_ids.get(label) if facts else None
+        if facts is not None and block_id is not None:
+            try:
+                return await self._gateway.fetch_block(block_id), facts
+            except LettaNotFound:
+                self._versions.agents.forget(self._agent_id)
+        agent = await self._gateway.fetch_agent(self._agent_id)
+        return rules.find(agent, label), self._versions.agents.learn(agent)
 
 
 def holds(block: BlockView, head: Head) -> bool:

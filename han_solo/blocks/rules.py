@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from ..declare import LETTA_MEMORY_BUILTINS
 from ..errors import BlockRefused, UsageError
 from ..letta.text import require_storable
 from ..letta.views import AgentView, BlockView
+from .facts import Facts
 from .model import Author, Rights
 
 MAX_REASON_CHARS: Final = 500
@@ -50,13 +50,13 @@ def require_writer(label: str, author: Author, rights: Rights) -> None:
         )
 
 
-def require_lasting(agent: AgentView, block: BlockView, *, allow_builtins: bool) -> None:
+def require_lasting(agent: Facts, block: BlockView, *, allow_builtins: bool) -> None:
     """Refuse a write that would be reverted, or that the block is not meant for."""
-    builtins = sorted(tool.name for tool in agent.tools if tool.name in LETTA_MEMORY_BUILTINS)
-    if builtins and not allow_builtins:
+    if agent.builtins and not allow_builtins:
         raise BlockRefused(
-            f"The agent {agent.name} holds Letta's own memory tools ({', '.join(builtins)}), which "
-            "write old values of every block back and would revert this write.",
+            f"The agent {agent.name} holds Letta's own memory tools "
+            f"({', '.join(agent.builtins)}), which write old values of every block back and would "
+            "revert this write.",
             reason="builtin_memory_tools",
             hint="Run sync-tools, which offers to detach them.",
         )

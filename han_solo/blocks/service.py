@@ -1,9 +1,9 @@
 """Core blocks of one agent: every write verified, every version kept.
 
 Who calls: the block tools, the block commands, jobs, and the message discipline, which inspects the
-blocks after each turn. A write costs three requests: one read of the agent, which shows its blocks
-and its tools together, the write, and the read-back; the first runs while the block's lock is
-taken. What is found in Letta is settled before anything is written over it, so nothing is lost.
+blocks after each turn. A write costs three requests: one read, the write, and the read-back; the
+first runs while the block's lock is taken. What is found in Letta is settled before anything is
+written over it, so nothing is lost.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..errors import (
     WriteNotVerified,
 )
 from ..letta.text import require_storable
-from ..letta.views import BlockView
+from ..letta.views import AgentView, BlockView
 from . import rules
 from .model import (
     Author,
@@ -92,7 +92,7 @@ class Blocks:
     async def list(self) -> tuple[BlockState, ...]:
         """Return all blocks, by label."""
         async with deadline(self._timeout_s, "Reading the blocks"):
-            agent = await self._gateway.fetch_agent(self._agent_id)
+            agent = await self._read_agent()
             heads = await self._versions.load_heads([block.id for block in agent.blocks])
         states = [self._state(block, heads.get(block.id)) for block in agent.blocks]
         return tuple(sorted(states, key=lambda state: state.label))
@@ -104,7 +104,7 @@ class Blocks:
             BlockRefused: the agent has no block of that label; the known ones are named.
         """
         async with deadline(self._timeout_s, f"Reading the block {label!r}"):
-            block = rules.find(await self._gateway.fetch_agent(self._agent_id), label)
+            block = rules.find(await self._read_agent(), label)
             heads = await self._versions.load_heads([block.id])
         return self._state(block, heads.get(block.id))
 
@@ -230,7 +230,7 @@ class Blocks:
             label: one block; all of them when left out.
         """
         async with deadline(self._timeout_s, "Reading the blocks"):
-            agent = await self._gateway.fetch_agent(self._agent_id)
+            agent = await self._read_agent()
             blocks = agent.blocks if label is None else (rules.find(agent, label),)
             heads = await self._versions.load_heads([block.id for block in blocks])
         found = [
@@ -325,9 +325,14 @@ class Blocks:
 
         return await self._rounds.run(Operation(label), step, f"Inspecting the block {label!r}")
 
+    async def _read_agent(self) -> AgentView:
+        agent = await self._gateway.fetch_agent(self._agent_id)
+        self._versions.agents.learn(agent)
+        return agent
+
     async def _find_id(self, label: str) -> str:
         """Find the block of a label: the agent's, else the one it was last written under."""
-        agent = await self._gateway.fetch_agent(self._agent_id)
+        agent = await self._read_agent()
         block = agent.block(label)
         if block is not None:
             return block.id

@@ -27,6 +27,7 @@ from ..clock import Clock
 from ..errors import BlockBusy
 from ..store.database import Connection, Database
 from ..store.queries import load_queries
+from .facts import AgentFacts
 from .model import Author, AuthorKind, Origin, Version, VersionEntry, digest
 
 LATEST: Final = 2**31 - 1
@@ -278,8 +279,7 @@ class BlockVersions:
         # A holder keeps one connection and needs a second for a moment: half of the pool may hold,
         # or all of it would, each waiting for one more.
         self._holders = asyncio.Semaphore(max(1, db.pool_size // 2))
-        self.block_ids: Final[dict[tuple[str, str], str]] = {}
-        """By agent id and label, as last seen: a guess that saves a read, checked by each use."""
+        self.agents: Final = AgentFacts()
 
     @asynccontextmanager
     async def hold(self, block_id: str, *, wait_s: float) -> AsyncIterator[HeldBlock]:
