@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .blocks.service import Blocks
     from .letta.gateway import LettaGateway
     from .memory.notecards import Notecards
+    from .turns.service import Turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,9 @@ class BlockContext(MemoryContext):
 
 @dataclass(frozen=True, slots=True)
 class OperatorContext(BlockContext):
-    """Adds Letta itself, messages to the agent among it; refused in the agent's own set."""
+    """Adds Letta itself, and messages to the agent; refused in the agent's own set."""
 
     level: ClassVar[ContextLevel] = "operator"
 
     letta: LettaGateway
+    turns: Turns

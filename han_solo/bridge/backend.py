@@ -23,6 +23,7 @@ from ..errors import AgentGone, DatabaseUnavailable, Forbidden, HanSoloError, No
 from ..letta.gateway import LettaGateway
 from ..principals import Principal
 from ..registry import Registry
+from .conversation import build_turns
 from .data import Data, open_data
 from .faults import log_fault
 from .health import Health, Sync
@@ -179,6 +180,14 @@ class BridgeBackend:
             notecards=data.notecards,
             blocks=blocks,
             letta=self._letta.gateway,
+            turns=build_turns(
+                self.connections.settings,
+                db=data.database,
+                gateway=self._letta.gateway,
+                agent_id=agent_id,
+                blocks=blocks,
+                clock=self._clock,
+            ),
         )
 
     async def fetch_health(self) -> Health:

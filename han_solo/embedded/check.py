@@ -13,12 +13,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
+from ..blocks.model import CARETAKER, Rights
+from ..blocks.service import Blocks
+from ..blocks.versions import BlockVersions
+from ..bridge.conversation import build_turns
 from ..connections import Connections
 from ..errors import HanSoloError
 from ..letta.gateway import LettaGateway
 from ..letta.views import Turn
+from ..reconcile.spec import load_spec
 from ..store.database import Database
-from ..turns.service import Turns
 from ..turns.silence import SilentTurn
 
 TOOL: Final = "create_notecard"
@@ -94,12 +98,17 @@ async def run_check(connections: Connections, agent_id: str) -> Evidence:
                 f"The tool {TOOL} is not attached to the agent {agent.name}.",
                 hint="See why with `han-solo sync-tools --dry-run`.",
             )
-        turns = Turns(
-            database,
+        spec = load_spec(settings.agent_spec, person=settings.person, model=connections.model)
+        blocks = Blocks(
             gateway,
+            BlockVersions(database),
             agent_id,
-            gap_s=settings.message_gap_s,
-            wait_s=settings.message_wait_s,
+            CARETAKER,
+            rights=Rights.of(spec.blocks),
+            timeout_s=settings.letta_timeout_s,
+        )
+        turns = build_turns(
+            settings, db=database, gateway=gateway, agent_id=agent_id, blocks=blocks
         )
         try:
             turn = (await turns.send(message, sender=SENDER)).turn

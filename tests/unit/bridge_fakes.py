@@ -196,7 +196,7 @@ class FakeBackend(FakeTokens):
         if spec.context != "memory":
             parts["blocks"] = None
         if spec.context == "operator":
-            parts["letta"] = None
+            parts |= {"letta": None, "turns": None}
         return CONTEXTS[spec.context](**parts)
 
 
