@@ -25,6 +25,9 @@ from .versions import BlockVersions, Head, HeldBlock
 MAX_ROUNDS: Final = 12
 """Looks at a block that keeps changing under our hands, before the operation is given up."""
 
+LOCK_SHARE: Final = 0.9
+"""Of the time that is left, for the lock: who waits in vain is told so, not that time ran out."""
+
 CONFLICT_PAUSE_S: Final = 0.05
 """Before the next look after somebody outside wrote at the same moment."""
 
@@ -95,7 +98,7 @@ class Rounds:
             facts = self._versions.agents.recall(self._agent_id)
             known = facts.block_ids.get(label) if facts else None
             block_id = known or (await reading)[0].id
-            async with self._versions.hold(block_id, wait_s=operation.rest_s) as held:
+            async with self._versions.hold(block_id, wait_s=operation.rest_s * LOCK_SHARE) as held:
                 head = await held.load_head()
                 block, facts = await reading
                 if not facts.are_fresh:  # others held the lock for long

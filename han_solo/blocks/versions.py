@@ -289,6 +289,8 @@ class BlockVersions:
             BlockBusy: others held it all the time.
             DatabaseUnavailable: also at the end, when the connection was lost meanwhile.
         """
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + wait_s
         lock = self._locks.setdefault(block_id, asyncio.Lock())
         try:
             async with asyncio.timeout(wait_s):
@@ -297,7 +299,7 @@ class BlockVersions:
             raise _busy(wait_s) from error
         try:
             async with self._holders, self._db.transaction() as connection:
-                await _lock(connection, block_id, wait_s)
+                await _lock(connection, block_id, max(0.001, until_s - loop.time()))
                 yield HeldBlock(connection, block_id, self._clock)
         finally:
             lock.release()
@@ -387,6 +389,6 @@ async def _lock(connection: Connection, block_id: str, wait_s: float) -> None:
 
 def _busy(wait_s: float) -> BlockBusy:
     return BlockBusy(
-        f"Other writers held this core block for {wait_s:g} s.",
+        f"Other writers held this core block for {wait_s:.1f} s.",
         hint="Nothing was written; try again.",
     )
