@@ -28,6 +28,7 @@ class Settings(BaseSettings):
         env_ignore_empty=True,
         extra="ignore",
         frozen=True,
+        populate_by_name=True,  # those with Letta's own variable as an alias too
         use_attribute_docstrings=True,
     )
 

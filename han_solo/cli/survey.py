@@ -112,6 +112,7 @@ def _look_at_declarations(connections: Connections, found: Survey) -> None:
 async def _database(connections: Connections, found: Survey) -> AsyncIterator[Database | None]:
     address = "none"
     database: Database | None = None
+    pending: tuple[str, ...] = ()
     try:
         address = without_password(connections.database_url)
         database = await Database.connect(
@@ -137,7 +138,8 @@ async def _database(connections: Connections, found: Survey) -> AsyncIterator[Da
         else:
             found.add("database", "ok", address, f"{kind}, at the schema of this release")
     try:
-        yield database
+        # Where tables are still to come nothing below can be read.
+        yield None if pending else database
     finally:
         if database is not None:
             await database.close()
