@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from .. import logs
-from ..blocks.model import Author, Rights
+from ..blocks.model import CARETAKER, Author, Rights
 from ..blocks.service import Blocks
 from ..clock import Clock
 from ..connections import Connections
@@ -135,6 +135,7 @@ class BridgeBackend:
                 reason = f"A fault in han-solo itself (fault {fault} in the bridge's log)."
                 self._note(in_sync=False, reason=reason)
             else:
+                await self._settle_blocks(report.agent_id)
                 if report.in_sync:
                     return
                 _log.warning("bridge.out_of_sync", reason=report.reason, pause_s=pause_s)
@@ -164,15 +165,7 @@ class BridgeBackend:
         if spec.context == "memory":
             return MemoryContext(principal=caller, notecards=data.notecards)
         agent_id = self._require_agent(caller)
-        blocks = Blocks(
-            self._letta.blocks,
-            data.block_versions,
-            agent_id,
-            Author.of(caller),
-            rights=self._rights,
-            timeout_s=self.connections.settings.letta_block_timeout_s,
-            clock=self._clock,
-        )
+        blocks = self._blocks(data, agent_id, Author.of(caller))
         if spec.context == "block":
             return BlockContext(principal=caller, notecards=data.notecards, blocks=blocks)
         return OperatorContext(
@@ -223,6 +216,24 @@ class BridgeBackend:
         return await self._tool_sync.describe(self._require_data().database, self._agent_id)
 
     # Within
+
+    def _blocks(self, data: Data, agent_id: str, author: Author) -> Blocks:
+        return Blocks(
+            self._letta.blocks,
+            data.block_versions,
+            agent_id,
+            author,
+            rights=self._rights,
+            timeout_s=self.connections.settings.letta_block_timeout_s,
+            clock=self._clock,
+        )
+
+    async def _settle_blocks(self, agent_id: str) -> None:
+        """Settle the block writes that an earlier process left open, and keep what is there."""
+        try:
+            await self._blocks(self._require_data(), agent_id, CARETAKER).inspect()
+        except HanSoloError as error:  # the next access of each block settles it all the same
+            _log.warning("bridge.blocks_not_inspected", reason=str(error))
 
     def _require_data(self) -> Data:
         if self._data is None:
