@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx
 import pytest
 from click.testing import Result
@@ -342,3 +343,70 @@ async def test_an_unreadable_spec_says_line_and_column(shell: Shell) -> None:
 
     assert result.exit_code == 2
     assert "agent.toml:13:1: blocks.limit" in result.stderr.replace("\n", "")
+
+
+async def test_an_agent_id_that_letta_does_not_know_stops_everything(shell: Shell) -> None:
+    shell.monkeypatch.setenv("HAN_SOLO_AGENT_ID", "agent-00000000-0000-4000-8000-000000000000")
+
+    result = await shell.type("--yes")
+
+    assert result.exit_code == 2
+    assert "has no agent agent-00000000" in result.stderr.replace("\n", "")
+    assert await shell.agents() == []
+
+
+async def test_with_letta_away_a_known_agent_is_never_said_to_be_gone(shell: Shell) -> None:
+    await shell.type("--yes")
+    shell.reach_letta("http://127.0.0.1:9")
+
+    result = await shell.type("--yes")
+
+    assert result.exit_code == 2
+    assert "has no agent" not in result.stderr
+    shell.reach_letta()
+    assert len(await shell.agents()) == 1
+
+
+async def test_a_database_newer_than_the_code_is_left_alone(
+    shell: Shell, database_url: str
+) -> None:
+    await shell.type("--yes")
+    connection = await asyncpg.connect(database_url)
+    await connection.execute(
+        "INSERT INTO han_solo.migrations (version, name, checksum, applied_by) "
+        "VALUES (9999, 'from_the_future', repeat('0', 64), '99.0')"
+    )
+
+    result = await shell.type("--yes")
+
+    runs = await connection.fetchval("SELECT count(*) FROM han_solo.reconcile_runs")
+    await connection.close()
+    assert result.exit_code == 2
+    assert "9999" in result.stderr
+    assert runs == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("async def read_place", "async def read_weather", "Two tools are named 'read_weather'"),
+        (", place: str", ", place", "has no annotation for place"),
+        ('"""Tell the weather."""', "pass", "has no docstring"),
+        ("context: MemoryContext) -> str:", "context: OperatorContext) -> str:", "OperatorContext"),
+        ("async def read_weather", "async def send_message", "name of a Letta built-in"),
+        ("from han_solo.declare import tool", "from nowhere import tool", "does not load"),
+    ],
+)
+async def test_a_declaration_that_can_not_be_used_stops_everything(
+    shell: Shell, old: str, new: str, sentence: str
+) -> None:
+    path = shell.home.parent / "extension" / "tools" / "weather.py"
+    text = TOOLS.replace("import MemoryContext", "import MemoryContext, OperatorContext")
+    path.write_text(text.replace(old, new, 1))
+
+    result = await shell.type("--yes")
+
+    assert result.exit_code == 2
+    assert sentence in result.stderr.replace("\n", " ")
+    assert "weather.py" in result.stderr
+    assert await shell.agents() == []
