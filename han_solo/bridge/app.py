@@ -1,8 +1,9 @@
 """The bridge as one Starlette app: MCP on ``/mcp``, and the routes beside it.
 
 The layers, from the outside: the log line, errors as JSON, the Host and Origin guard, the token,
-the bound on bodies. MCP is stateless (any replica answers any call; Letta opens a session a call)
-and answers in JSON: no tool streams, and a plain answer passes every proxy.
+the bound on bodies, characters that are whole. MCP is stateless (any replica answers any call;
+Letta opens a session a call) and answers in JSON: no tool streams, and a plain answer passes every
+proxy.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from ..declare import ToolSpec
 from ..principals import Principal
 from ..registry import Registry
 from .auth import Authentication, current_principal
+from .characters import WholeCharacters
 from .edge import AccessLog, BodyLimit, ErrorEdge
 from .faults import build_error
 from .health import installed_version
@@ -80,6 +82,7 @@ def build_app(registry: Registry, backend: Backend, allowed: AllowedHosts) -> St
             Middleware(HostGuard, allowed=allowed),
             Middleware(Authentication, verifier=backend),
             Middleware(BodyLimit),
+            Middleware(WholeCharacters),
             *mcp.user_middleware,
         ],
         exception_handlers={HTTPException: _answer_http_exception},
