@@ -21,7 +21,7 @@ _SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class WholeCharacters:
-    """Answer bodies with a lone surrogate here; it needs them whole, as ``BodyLimit`` gives them."""
+    """Answer bodies with a lone surrogate here; they come whole, from ``BodyLimit``."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
