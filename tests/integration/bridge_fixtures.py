@@ -60,14 +60,14 @@ class RunningBridge:
 
 
 @contextlib.asynccontextmanager
-async def running(tmp_path, registry, *, letta, database_url, agent_name, **options):
+async def running(tmp_path, registry, *, letta, database_url, agent_name, rights=None, **options):
     """Run a bridge in this process as ``han-solo bridge`` does."""
     settings = Settings(
         _env_file=None, home=tmp_path / "home", database_url=database_url, **options
     )
     connections = Connections(settings)
     connections.home.create()
-    backend = BridgeBackend(connections, agent_name, registry, letta)
+    backend = BridgeBackend(connections, agent_name, registry, letta, rights=rights)
     listener = take_port(connections)
     stop = asyncio.Event()
     serving = asyncio.create_task(run_app(registry, backend, listener, stop))
