@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ..letta.views import AgentView, BlockView
 from .model import Event
-from .versions import Intent, Text
+from .records import Intent, Text
 
 
 class BlockGateway(Protocol):

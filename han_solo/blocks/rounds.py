@@ -20,7 +20,8 @@ from . import rules
 from .facts import Facts
 from .model import digest
 from .operation import BlockGateway, Operation
-from .versions import BlockVersions, Head, HeldBlock
+from .records import Head
+from .versions import BlockVersions, HeldBlock
 
 MAX_ROUNDS: Final = 12
 """Looks at a block that keeps changing under our hands, before the operation is given up."""

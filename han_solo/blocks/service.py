@@ -34,9 +34,10 @@ from .model import (
     digest,
 )
 from .operation import BlockGateway, Operation
+from .records import Head, Text
 from .rounds import Look, Rounds, deadline, holds
 from .settling import Settler
-from .versions import BlockVersions, Head, Text
+from .versions import BlockVersions
 from .writing import VerifiedWriter
 
 _log = logs.get("blocks")

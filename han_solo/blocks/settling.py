@@ -17,7 +17,8 @@ from ..letta.views import BlockView
 from . import merge
 from .model import CARETAKER, OUTSIDE, Author, Event, EventKind, Origin, Rights, digest
 from .operation import BlockGateway, Operation, Undone
-from .versions import BlockVersions, Head, HeldBlock, Text
+from .records import Head, Text
+from .versions import BlockVersions, HeldBlock
 from .writing import VerifiedWriter
 
 COMPARED_VERSIONS: Final = 8

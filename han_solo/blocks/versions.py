@@ -15,9 +15,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Protocol, TypedDict
+from typing import Final, Protocol
 from uuid import UUID, uuid4
 from weakref import WeakValueDictionary
 
@@ -28,7 +27,8 @@ from ..errors import BlockBusy
 from ..store.database import Connection, Database
 from ..store.queries import load_queries
 from .facts import AgentFacts
-from .model import Author, AuthorKind, Origin, Version, VersionEntry, digest
+from .model import Version, VersionEntry
+from .records import Head, Intent, Text
 
 LATEST: Final = 2**31 - 1
 """Above every version number."""
@@ -40,91 +40,6 @@ just before."""
 
 KEPT_ABANDONED_S: Final = 86_400.0
 """How long an abandoned intent is kept, to know its author should Letta carry it out late."""
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The last version of a block, and whether a write of it is open."""
-
-    number: int
-    sha256: str
-    is_open: bool = False
-
-
-class _Columns(TypedDict):
-    block_id: str
-    label: str
-    agent_id: str
-    value: str
-    sha256: str
-    author_kind: AuthorKind
-    author: str
-    reason: str
-    origin: Origin
-    source: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A text of a block, with what the record says of it; not a version yet."""
-
-    block_id: str
-    label: str
-    agent_id: str
-    value: str = field(repr=False)
-    author: Author
-    reason: str
-    origin: Origin
-    source: int | None = None
-
-    @property
-    def sha256(self) -> str:
-        return digest(self.value)
-
-    def columns(self) -> _Columns:
-        return {
-            "block_id": self.block_id,
-            "label": self.label,
-            "agent_id": self.agent_id,
-            "value": self.value,
-            "sha256": self.sha256,
-            "author_kind": self.author.kind,
-            "author": self.author.name,
-            "reason": self.reason,
-            "origin": self.origin,
-            "source": self.source,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Intent:
-    """A text that is about to be sent to Letta.
-
-    ``base`` is the version that it was made on; ``age_s`` is how long ago, by Postgres' clock.
-    """
-
-    intent_id: UUID
-    base: int
-    text: Text
-    age_s: float = 0.0
-
-    @classmethod
-    def of(cls, row: asyncpg.Record) -> Intent:
-        return cls(
-            intent_id=row["intent_id"],
-            base=row["base"],
-            text=Text(
-                block_id=row["block_id"],
-                label=row["label"],
-                agent_id=row["agent_id"],
-                value=row["value"],
-                author=Author(row["author_kind"], row["author"]),
-                reason=row["reason"],
-                origin=row["origin"],
-                source=row["source"],
-            ),
-            age_s=row["age_s"],
-        )
 
 
 class _Queries(Protocol):

@@ -30,7 +30,8 @@ from ..errors import (
 from ..letta.views import BlockView
 from .model import digest
 from .operation import BlockGateway, Landed, Operation
-from .versions import BlockVersions, Head, HeldBlock, Intent, Text
+from .records import Head, Intent, Text
+from .versions import BlockVersions, HeldBlock
 
 FINISH_S: Final = 5.0
 """Seconds, beyond the deadline, to find out and record what a PATCH did that was sent before it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -20,6 +21,7 @@ from han_solo.errors import (
 from han_solo.store.database import Database
 from tests.integration.blocks_fixtures import THREADS, FakeLetta, Lab, open_lab, rights
 from tests.integration.store_fixtures import migrated
+from tests.integration.transaction_pooler import TransactionPooler
 
 
 @pytest.fixture
@@ -354,6 +356,23 @@ async def test_one_connection_is_enough(database_url):
         lab = Lab(FakeLetta(), BlockVersions(db), db)
         await asyncio.gather(*(lab.blocks().append("threads", "x") for _ in range(3)))
         assert lab.letta.value == "old\nx\nx\nx"
+
+
+async def test_a_transaction_pooler_keeps_writers_apart_too(database_url):
+    port = urlsplit(database_url).port
+    async with TransactionPooler(port) as pooler:
+        url = database_url.replace(f":{port}/", f":{pooler.port}/")
+        options = {"direct_url": database_url, "pooler": "transaction", "pool_size": 4}
+        async with migrated(url, **options) as db, migrated(url, **options) as other:
+            letta = FakeLetta()
+            labs = [Lab(letta, BlockVersions(each), each) for each in (db, other)]
+            await asyncio.gather(
+                *(lab.blocks().append("threads", f"{n}") for n in range(12) for lab in labs)
+            )
+            texts = await labs[0].texts()
+            assert len(texts) == 25
+            assert texts[-1] == letta.value
+            assert sorted(letta.value.split("\n")[1:]) == sorted(f"{n // 2}" for n in range(24))
 
 
 async def test_a_writer_that_waits_in_vain_is_told_so(lab):

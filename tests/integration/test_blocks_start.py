@@ -10,7 +10,8 @@ import pytest
 from fastmcp import Client
 
 from han_solo.blocks.model import Author, Rights
-from han_solo.blocks.versions import BlockVersions, Text
+from han_solo.blocks.records import Text
+from han_solo.blocks.versions import BlockVersions
 from han_solo.loader import load_registry
 from han_solo.reconcile.spec import load_spec
 from tests.integration.bridge_fixtures import connect_letta, running

@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from han_solo.blocks.model import digest
-from han_solo.blocks.versions import Text
+from han_solo.blocks.records import Text
 from tests.integration.blocks_fixtures import SCOTT, open_lab
 from tests.integration.store_fixtures import superuser
 
