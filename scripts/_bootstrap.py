@@ -108,6 +108,7 @@ def run(command: list[str], *, show: bool = False) -> subprocess.CompletedProces
     environment.pop("PYTHONPATH", None)
     environment.setdefault("UV_PYTHON_DOWNLOADS", "never")
     environment.setdefault("UV_NO_CONFIG", "1")
+    environment.setdefault("UV_SYSTEM_CERTS", "1")  # as pip does: a proxy's own authority counts
     index = environment.get("PIP_INDEX_URL")
     if index:  # a machine with a mirror has told pip of it; uv is to use the same one
         environment.setdefault("UV_DEFAULT_INDEX", index)

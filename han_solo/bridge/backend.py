@@ -115,7 +115,7 @@ class BridgeBackend:
             data = await open_data(self.connections, self._agent_name, self._clock)
             self._agent_id = self._agent_id or await data.known.load_agent_id()
         except HanSoloError as error:
-            self._data_error = error.message
+            self._data_error = str(error)
             raise
         self._data = data
         _log.info("bridge.database_opened", where=data.database.where)
@@ -128,7 +128,7 @@ class BridgeBackend:
                 await self.open()
                 report = await self._run_sync()
             except HanSoloError as error:
-                self._note(in_sync=False, reason=error.message)
+                self._note(in_sync=False, reason=str(error))
                 _log.warning("bridge.sync_failed", reason=str(error), pause_s=pause_s)
             except Exception as error:  # noqa: BLE001 - a loop's edge: logged, and it goes on
                 fault = log_fault(error, where="sync")
@@ -195,7 +195,7 @@ class BridgeBackend:
             async with asyncio.timeout(PING_TIMEOUT_S):
                 await self._require_data().database.ping()
         except HanSoloError as error:
-            failed["memory_db"] = error.message
+            failed["memory_db"] = str(error)
         except TimeoutError:
             failed["memory_db"] = f"Postgres did not answer within {PING_TIMEOUT_S:g} s."
         if self._agent_id is None:
@@ -257,18 +257,18 @@ class BridgeBackend:
             try:
                 report = await self._tool_sync.run(data.database)
             except AgentGone as error:  # until an agent is there again, nothing writes its blocks
-                self._agent_id, self._agent_error = None, error.message
-                self._note(in_sync=False, reason=error.message)
+                self._agent_id, self._agent_error = None, str(error)
+                self._note(in_sync=False, reason=str(error))
                 raise
             except HanSoloError as error:
-                self._agent_error = error.message
-                self._note(in_sync=False, reason=error.message)
+                self._agent_error = str(error)
+                self._note(in_sync=False, reason=str(error))
                 if self._agent_id is None:  # made or found before the sync failed
                     self._agent_id = await data.known.load_agent_id()
                 raise
             self._agent_id = report.agent_id
-            self._note(in_sync=report.in_sync, reason=report.reason)
+            self._note(in_sync=report.in_sync, reason=report.reason, is_final=True)
             return report
 
-    def _note(self, *, in_sync: bool, reason: str | None) -> None:
-        self._sync = Sync(in_sync=in_sync, at=self._clock.now(), reason=reason)
+    def _note(self, *, in_sync: bool, reason: str | None, is_final: bool = False) -> None:
+        self._sync = Sync(in_sync, self._clock.now(), reason, is_final)

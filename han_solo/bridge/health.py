@@ -12,16 +12,23 @@ from datetime import datetime
 class Sync:
     """The last run of ``ensure_ren_tools``: whether it left the agent in sync, and if not, why.
 
-    ``in_sync`` is None until a run has ended.
+    ``in_sync`` is None until a run has ended. ``is_final``: the run came to its end, so what is
+    left waits for a person and not for another try.
     """
 
     in_sync: bool | None = None
     at: datetime | None = None
     reason: str | None = None
+    is_final: bool = False
 
     def to_json(self) -> dict[str, object]:
         at = self.at.isoformat() if self.at else None
-        return {"tools_in_sync": self.in_sync, "tools_synced_at": at, "reason": self.reason}
+        return {
+            "tools_in_sync": self.in_sync,
+            "tools_synced_at": at,
+            "reason": self.reason,
+            "is_final": self.is_final,
+        }
 
 
 @dataclass(frozen=True, slots=True)

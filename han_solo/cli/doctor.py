@@ -43,7 +43,10 @@ async def doctor(
     console = out()
     for part in parts:
         if part.level == "ok":
-            console.print(f"{MARKS['ok']} {part.name}: {plain(part.detail)}", soft_wrap=True)
+            console.print(
+                f"{MARKS['ok']} {part.name}: {plain(part.detail)}",
+                soft_wrap=not console.is_terminal,
+            )
     for part in wrong:
         _show(part)
     if not wrong:
@@ -54,7 +57,9 @@ async def doctor(
 def _show(part: Part) -> None:
     console = out()
     where = f" ({plain(part.address)})" if part.address else ""
-    console.print(f"\n{MARKS[part.level]} [bold]{part.name}[/]{where}", soft_wrap=True)
-    console.print(f"  {plain(part.detail)}", soft_wrap=True)
+    console.print(
+        f"\n{MARKS[part.level]} [bold]{part.name}[/]{where}", soft_wrap=not console.is_terminal
+    )
+    console.print(f"  {plain(part.detail)}", soft_wrap=not console.is_terminal)
     if part.fix:
-        console.print(f"  → {plain(part.fix)}", soft_wrap=True)
+        console.print(f"  → {plain(part.fix)}", soft_wrap=not console.is_terminal)

@@ -20,8 +20,7 @@ REHEARSAL: Final = "rehearsal"
 WAYS_ROUND: Final = (
     "Best first: start your Letta through our launcher, which allows exactly the bridge's URL "
     "(han-solo letta serve --python /path/to/letta/bin/python); or give the bridge a public name "
-    "with TLS in front of it and set HAN_SOLO_BRIDGE_URL=https://NAME/mcp; or let Letta start it "
-    "over stdio (MCP_DISABLE_STDIO=false), at about 3 s a turn."
+    "with TLS in front of it and set HAN_SOLO_BRIDGE_URL=https://NAME/mcp."
 )
 
 

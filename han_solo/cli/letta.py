@@ -56,12 +56,17 @@ def _exec(python: Path, host: str, port: int, bridge_url: str | None) -> None:
     """Become Letta, so that signals and exit code are its own."""
     from ..connections import Connections
     from ..embedded.letta_server import LAUNCHER
+    from ..embedded.ports import keep_ports
 
     if not (python.is_file() and os.access(python, os.X_OK)):
         raise EmbeddedError(
             f"There is no Python at {python}.",
             hint="Give the one of Letta's environment, such as ~/letta/.venv/bin/python.",
         )
-    url = bridge_url or Connections(settings()).bridge_mcp_url
+    if bridge_url is None:
+        found = settings()
+        found.at.create()
+        keep_ports(found)  # the bridge may be started after its Letta
+        bridge_url = Connections(found).bridge_mcp_url
     argv = [str(python), str(LAUNCHER), "--host", host, "--port", str(port)]
-    os.execve(python, argv, {**os.environ, "HAN_SOLO_ALLOW_MCP_URLS": url})  # noqa: S606 no shell
+    os.execve(python, argv, {**os.environ, "HAN_SOLO_ALLOW_MCP_URLS": bridge_url})  # noqa: S606 no shell

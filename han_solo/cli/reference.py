@@ -33,7 +33,7 @@ async def reference(
     if not folder.parent.is_dir():
         raise UsageError(
             "The reference pages are written in a checkout, and this is an installed han-solo.",
-            hint="Run it from a clone: scripts/han-solo reference.",
+            hint="Run it from a clone: .venv/bin/han-solo reference.",
         )
     stale = find_stale(folder)
     if check:

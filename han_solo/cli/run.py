@@ -95,9 +95,10 @@ def run(coroutine: Coroutine[Any, Any, int | None]) -> int:
 def show_error(error: HanSoloError) -> None:
     """Print the sentence, and the hint on a line of its own, without markup or wrapping."""
     console = err()
-    console.print(f"[bold red]error:[/] {_plain(error.message)}", soft_wrap=True)
+    whole = not console.is_terminal  # a log or a pipe gets a sentence a line
+    console.print(f"[bold red]error:[/] {_plain(error.message)}", soft_wrap=whole)
     if error.hint:
-        console.print(f"       {_plain(error.hint)}", soft_wrap=True)
+        console.print(f"       {_plain(error.hint)}", soft_wrap=whole)
 
 
 def _plain(text: str) -> str:

@@ -22,7 +22,7 @@ from ..letta.gateway import LettaGateway
 from ..letta.views import AgentView
 from ..loader import load_registry
 from ..reconcile.ensure import make_plan
-from ..reconcile.plan import Plan
+from ..reconcile.plan import Plan, kind_of, target_of
 from ..reconcile.services import ReconcileServices, build_services
 from ..reconcile.spec import AgentSpec, load_spec
 from ..registry import Registry
@@ -103,7 +103,9 @@ def _look_at_declarations(connections: Connections, found: Survey) -> None:
     except HanSoloError as error:
         found.add_fault("declarations", address, error)
         return
-    own = f", {len(settings.extensions)} directories of your own" if settings.extensions else ""
+    own = (
+        f", with {len(settings.extensions)} of your own directories" if settings.extensions else ""
+    )
     detail = f"agent {found.spec.name!r} of {found.spec.person}, {len(found.registry)} tools{own}"
     found.add("declarations", "ok", address, detail)
 
@@ -244,7 +246,7 @@ async def _look_at_bridge(connections: Connections, found: Survey) -> bool:
     except HanSoloError as error:
         found.add_fault("bridge", "none", error)
         return False
-    shown = url if connections.settings.bridge_url is None else connections.bridge_mcp_url
+    shown = connections.bridge_mcp_url
     try:
         async with httpx.AsyncClient(timeout=_TIMEOUT_S) as client:
             health = (await client.get(f"{url}/health")).json()
@@ -283,15 +285,23 @@ async def _look_at_tools(
 
 
 def _describe_plan(found: Survey, plan: Plan) -> None:
+    """Say all that is amiss: a conflict must not hide what dropped off."""
     if plan.refusal:
         found.add("tools", "failed", plan.refusal.reason, plan.refusal.sentence, plan.refusal.hint)
-    elif plan.conflicts:
-        first = plan.conflicts[0]
-        found.add("tools", "warning", first.kind, first.sentence, first.hint)
-    elif plan.steps:
+        return
+    if plan.steps:
+        drift = ", ".join(
+            f"{kind_of(step).replace('_', ' ')} {target_of(step)}" for step in plan.steps
+        )
         found.add(
-            "tools", "warning", "drift", f"{len(plan.steps)} steps would bring the agent in line",
-            "See and apply them with `han-solo sync-tools` (scripts/sync-tools).",
+            "drift", "failed", "",
+            f"the agent is not as declared; missing: {drift}",
+            "See and apply it with `han-solo sync-tools` (scripts/sync-tools).",
         )  # fmt: skip
-    else:
+    for conflict in plan.conflicts:
+        found.add("conflict", "failed", conflict.kind, conflict.sentence, conflict.hint)
+    for finding in plan.findings:
+        if finding.kind == "undeclared_tool":
+            found.add("undeclared", "warning", finding.target, finding.sentence, finding.hint)
+    if plan.in_sync:
         found.add("tools", "ok", "", "in sync with what is declared")

@@ -41,6 +41,7 @@ async def create(
     kind: Annotated[
         str, typer.Option(help=f"How far the caller is trusted: {', '.join(AUDIENCES)}.")
     ],
+    *,
     scope: Annotated[
         list[str] | None,
         typer.Option(help="What it may do; repeat it. Default: all that its kind may."),
@@ -49,15 +50,26 @@ async def create(
         str | None,
         typer.Option(help="30m, 12h, 90d, 4w, or a date such as 2030-01-31. Default: never."),
     ] = None,
+    write: Annotated[
+        bool,
+        typer.Option("--write", help="Put it into a 0600 file, tokens/NAME in the home directory."),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a token and show it, this once."""
+    """Make a token and show it, this once, or write it into a file."""
     from ..tokens.model import check_kind
     from ..tokens.service import Tokens
 
+    settings = run.settings()
     expires_at = parse_expiry(expires, datetime.now(UTC)) if expires else None
-    async with open_database(run.settings()) as db:
+    async with open_database(settings) as db:
         issued = await Tokens(db).create(name, check_kind(kind), scope or None, expires_at)
+    if write:
+        settings.at.create()
+        path = settings.at.write_token(issued.record.name, issued.token)
+        run.err().print(f"Token {issued.record.name} ({issued.record.kind}) was made; it is in")
+        typer.echo(str(path))
+        return
     _show_issued(issued, "was made", quiet=quiet)
 
 
@@ -185,7 +197,7 @@ def _show_table(records: tuple[TokenRecord, ...], now: datetime) -> None:
             record.kind,
             record.state(now),
             _minute(record.last_used_at) or "never",
-            _minute(record.ends_at) or "revoked",
+            _minute(record.ends_at) or "no end",
             "all of its kind" if whole else ", ".join(sorted(record.scopes)),
             record.id,
         )

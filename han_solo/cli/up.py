@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shlex
 import signal
 import sys
-from typing import TYPE_CHECKING, Annotated
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -18,6 +22,9 @@ if TYPE_CHECKING:
     from ..embedded.progress import Progress
     from ..embedded.stack import Stack
     from .survey import Survey
+
+
+CLIENT: Final = "claude-code"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -59,6 +66,7 @@ async def _run(*, check: bool) -> int:
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    began_at = datetime.now(UTC)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
     with _progress() as progress:
@@ -77,11 +85,13 @@ async def _run(*, check: bool) -> int:
     code = 0
     try:
         found = await _show_status(stack.connections)
+        await _show_changes(stack.connections, found, began_at)
         _show_hints(stack)
         if check:
             code = await _check(stack.connections, found)
         else:
-            out().print(_connect_hint(stack.connections), markup=False, soft_wrap=True)
+            if not (stack.home.tokens / CLIENT).exists():
+                out().print(_connect_hint(stack.connections), markup=False, soft_wrap=True)
             await _stay(stack, stop)
     finally:
         await _stop(stack)
@@ -155,6 +165,26 @@ async def _show_status(connections: Connections) -> Survey:
     return found
 
 
+async def _show_changes(connections: Connections, found: Survey, since: datetime) -> None:
+    """Say what this start changed in Letta: nothing of it is to happen without a word."""
+    from ..clock import Clock
+    from ..reconcile.journal import Journal
+    from .services import open_database
+
+    if found.spec is None:
+        return
+    console = out()
+    async with open_database(connections.settings) as database:
+        journal = Journal(database, found.spec.name, Clock())
+        runs = [run for run in await journal.load_runs() if run.started_at >= since]
+        for row in reversed(runs):
+            steps = await journal.load_steps(row.run_id)
+            kinds = Counter(step.kind for step in steps if step.outcome == "done")
+            done = ", ".join(f"{kind.replace('_', ' ')} ({n})" for kind, n in kinds.items())
+            console.print(f"\nBrought in line with what is declared: {done or 'nothing'}.")
+            console.print("The journal in Postgres (han_solo.reconcile_steps) has the old values.")
+
+
 def _show_hints(stack: Stack) -> None:
     console = out()
     if stack.model is not None and stack.model.is_rehearsal:
@@ -166,10 +196,11 @@ def _show_hints(stack: Stack) -> None:
 
 
 def _connect_hint(connections: Connections) -> str:
-    token = connections.home.tokens / "claude-code"
+    program = shlex.quote(str(Path(sys.executable).with_name("han-solo")))
+    token = shlex.quote(str(connections.home.tokens / CLIENT))
     return (
-        "To give Claude Code the same memory:\n"
-        f"  han-solo tokens create claude-code --kind client > {token}\n"
+        "To give Claude Code the same memory, once:\n"
+        f"  {program} tokens create {CLIENT} --kind client --write\n"
         f"  claude mcp add --transport http han-solo {connections.bridge_local_url}/mcp \\\n"
         f'    --header "Authorization: Bearer $(cat {token})"\n'
     )

@@ -36,6 +36,7 @@ class BridgeState:
     is_ok: bool
     in_sync: bool | None
     reason: str | None
+    is_final: bool = False
 
 
 class BridgeProcess:
@@ -89,7 +90,7 @@ class BridgeProcess:
                     hint=f"Its log is {self._process.log}.",
                 )
             state = await self._ask(client) or state
-            if state.is_ok and state.in_sync:
+            if state.is_ok and (state.in_sync or state.is_final):
                 break
             unwell_since = (unwell_since or now) if state.in_sync is False else None
             if unwell_since and now - unwell_since > _GRACE_S:
@@ -106,6 +107,7 @@ class BridgeProcess:
             found = answer.json()
             sync = found["sync"]
             why = sync["reason"] or "; ".join(found["failed"].values()) or None
-            return BridgeState(found["status"] == "ok", sync["tools_in_sync"], why)
+            is_final = bool(sync["is_final"])
+            return BridgeState(found["status"] == "ok", sync["tools_in_sync"], why, is_final)
         except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError):
             return None  # not up yet, or not ours; the deadline decides

@@ -6,6 +6,7 @@ is read back from Postgres on a connection of our own.
 
 from __future__ import annotations
 
+import json
 import secrets
 import textwrap
 from collections.abc import AsyncIterator
@@ -21,12 +22,15 @@ from ..connections import Connections
 from ..errors import HanSoloError
 from ..letta.gateway import LettaGateway
 from ..letta.views import Turn
+from ..memory.notecards import Notecards
+from ..principals import KIND_SCOPES, Principal
 from ..reconcile.spec import load_spec
 from ..store.database import Database
 from ..turns.silence import SilentTurn
 
 TOOL: Final = "create_notecard"
 SENDER: Final = "up --check"
+CHECKER: Final = Principal(SENDER, "operator", KIND_SCOPES["operator"])
 _MAX_SHOWN_CHARS: Final = 160
 _FIND: Final = """
 SELECT id, text, creator, status, principal, agent_id, created_at
@@ -78,11 +82,12 @@ async def run_check(connections: Connections, agent_id: str) -> Evidence:
     """
     nonce = secrets.token_hex(6)
     text = f"han-solo check {nonce}"
-    message = (
-        f'Call the tool {TOOL} with {{"text": "{text}", "creator": "ren"}} exactly once, '
-        "then answer with one short sentence."
-    )
     settings = connections.settings
+    spec = load_spec(settings.agent_spec, person=settings.person, model=connections.model)
+    arguments = json.dumps({"text": text, "creator": spec.name})
+    message = (
+        f"Call the tool {TOOL} with {arguments} exactly once, then answer with one short sentence."
+    )
     async with (
         LettaGateway.connect(
             connections.letta_url,
@@ -98,7 +103,6 @@ async def run_check(connections: Connections, agent_id: str) -> Evidence:
                 f"The tool {TOOL} is not attached to the agent {agent.name}.",
                 hint="See why with `han-solo sync-tools --dry-run`.",
             )
-        spec = load_spec(settings.agent_spec, person=settings.person, model=connections.model)
         blocks = Blocks(
             gateway,
             BlockVersions(database),
@@ -116,6 +120,8 @@ async def run_check(connections: Connections, agent_id: str) -> Evidence:
             raise CheckFailed(silent.message, hint=silent.hint) from silent
         returned = _returned(turn)
         row = await _read_row(database, text)
+        # Proof is not a memory: the card is put away once it was seen.
+        await Notecards(database).archive(CHECKER, int(row["id"]))
     return Evidence(
         agent_id=agent_id,
         model=str(agent.llm_config.get("handle") or agent.llm_config.get("model")),

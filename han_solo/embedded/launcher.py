@@ -237,13 +237,14 @@ def _prepare_embedded() -> None:
 
 def _serve(application: Any, host: str, port: int) -> None:
     settings = importlib.import_module("letta.settings").settings
-    importlib.import_module("uvicorn").run(
-        application,
-        host=host,
-        port=port,
-        timeout_keep_alive=settings.uvicorn_timeout_keep_alive,
-        access_log=False,
-    )
+    with contextlib.suppress(KeyboardInterrupt):  # raised again once the requests have ended
+        importlib.import_module("uvicorn").run(
+            application,
+            host=host,
+            port=port,
+            timeout_keep_alive=settings.uvicorn_timeout_keep_alive,
+            access_log=False,
+        )
 
 
 def _refuse(message: str, hint: str) -> NoReturn:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 import socket
+from dataclasses import replace
 from typing import Final
 
 import psutil
 
 from ..connections import LOOPBACK
 from ..errors import EmbeddedError
+from ..home import Endpoints
+from ..settings import Settings
 
 _RANGE: Final = range(20_000, 32_000)
 """Below the ports that Linux and macOS lend to outgoing connections: a kept port of theirs would
@@ -55,3 +58,31 @@ def _describe_listener(port: int) -> str:
     except (psutil.Error, OSError):
         pass  # macOS tells root only
     return "another program"
+
+
+def keep_ports(settings: Settings) -> Endpoints:
+    """Choose the ports that have none yet, and keep them.
+
+    A chosen port is kept even when someone else listens on it by now: the bridge's URL is stored in
+    Letta, and the model's in every agent, so another port would break both without a word.
+    """
+    known = settings.at.load_endpoints()
+    taken = {port for port in vars_of(known).values() if port}
+    chosen = {}
+    for name, port in vars_of(known).items():
+        if name == "bridge_port" and settings.bridge_port:
+            chosen[name] = settings.bridge_port
+        elif not port:
+            while (free := find_free_port()) in taken:
+                pass
+            taken.add(free)
+            chosen[name] = free
+    kept = replace(known, **chosen)
+    if kept != known:
+        settings.at.write_endpoints(kept)
+    return kept
+
+
+def vars_of(endpoints: Endpoints) -> dict[str, int]:
+    """Return the ports by field name."""
+    return {name: getattr(endpoints, name) for name in Endpoints.__slots__}

@@ -54,7 +54,7 @@ class EmbeddedPostgres:
         self._data = home.postgres / "data"
         self._owners = {"postgres": "postgres", "letta": "letta", "han_solo": "han_solo"}
         self._process: ManagedProcess | None = None
-        self._lock = filelock.FileLock(home.run / "postgres.lock", thread_local=False)
+        self._lock = filelock.FileLock(home.run / "postgres.lock", thread_local=False, mode=0o600)
 
     @property
     def is_running(self) -> bool:

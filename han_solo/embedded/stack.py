@@ -13,7 +13,7 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Protocol
 
 import filelock
@@ -30,7 +30,7 @@ from .letta_env import ensure_letta_env
 from .letta_server import EmbeddedLetta
 from .model_change import leave_rehearsal
 from .models import ModelChoice, choose_model, load_model_keys
-from .ports import find_free_port
+from .ports import keep_ports
 from .postgres import EmbeddedPostgres
 from .processes import is_alive
 from .progress import Progress
@@ -193,41 +193,13 @@ class Stack:
             tell(f"{watched.name} runs again.")
 
 
-def keep_ports(settings: Settings) -> Endpoints:
-    """Choose the ports that have none yet, and keep them.
-
-    A chosen port is kept even when someone else listens on it by now: the bridge's URL is stored in
-    Letta, and the model's in every agent, so another port would break both without a word.
-    """
-    known = settings.at.load_endpoints()
-    taken = {port for port in vars_of(known).values() if port}
-    chosen = {}
-    for name, port in vars_of(known).items():
-        if name == "bridge_port" and settings.bridge_port:
-            chosen[name] = settings.bridge_port
-        elif not port:
-            while (free := find_free_port()) in taken:
-                pass
-            taken.add(free)
-            chosen[name] = free
-    kept = replace(known, **chosen)
-    if kept != known:
-        settings.at.write_endpoints(kept)
-    return kept
-
-
-def vars_of(endpoints: Endpoints) -> dict[str, int]:
-    """Return the ports by field name."""
-    return {name: getattr(endpoints, name) for name in Endpoints.__slots__}
-
-
 def take_lock(home: Home) -> filelock.FileLock:
     """Make this process the one ``up`` of the home.
 
     Raises:
         EmbeddedError: another one runs; names its process.
     """
-    lock = filelock.FileLock(home.run / "up.lock", thread_local=False)
+    lock = filelock.FileLock(home.run / "up.lock", thread_local=False, mode=0o600)
     try:
         lock.acquire(timeout=0)
     except filelock.Timeout as error:

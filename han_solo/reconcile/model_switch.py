@@ -28,7 +28,7 @@ async def switch_model(gateway: LettaGateway, agent_id: str, model: ModelSpec) -
             f"Letta has no model {model.handle}; {agent.name} stays on "
             f"{agent.llm_config.get('handle')}.",
             hint=f"It has {', '.join(handles[:12]) or 'none'}: set HAN_SOLO_MODEL to one of them, "
-            "or the missing provider's key.",
+            "or give its provider a key that works.",
         )
     # The agent's own fields decide the shape; Letta's listing of a model has others beside them.
     config = {name: offered.get(name, value) for name, value in agent.llm_config.items()}

@@ -82,12 +82,26 @@ async def test_when_all_is_well_every_part_says_so(settings, bridge):
     assert {part.level for part in examine(Connections(settings), found)} <= {"ok", "warning"}
 
 
-async def test_drift_is_a_warning_that_names_the_command(settings, bridge):
+async def test_drift_is_a_failure_that_names_each_step_and_the_command(settings, bridge):
     agent = (await survey(Connections(settings))).agent
-    await bridge.backend._letta.gateway.detach_tool(agent.id, agent.tools[0].id)
-    tools = level_of(await survey(Connections(settings)), "tools")
-    assert (tools.level, tools.address) == ("warning", "drift")
-    assert "sync-tools" in tools.fix
+    gone = agent.tools[0]
+    await bridge.backend._letta.gateway.detach_tool(agent.id, gone.id)
+    found = await survey(Connections(settings))
+    drift = level_of(found, "drift")
+    assert drift.level == "failed"
+    assert f"attach tool {gone.name}" in drift.detail
+    assert "sync-tools" in drift.fix
+    assert not found.is_well
+
+
+async def test_a_conflict_does_not_hide_what_dropped_off(settings, bridge):
+    gateway = bridge.backend._letta.gateway
+    agent = (await survey(Connections(settings))).agent
+    builtin = next(t for t in await gateway.fetch_tools() if t.name == "memory_insert")
+    await gateway.attach_tool(agent.id, builtin.id)
+    await gateway.detach_tool(agent.id, agent.tools[0].id)
+    names = {part.name for part in (await survey(Connections(settings))).parts}
+    assert {"drift", "conflict"} <= names
 
 
 @pytest.mark.parametrize(
