@@ -20,8 +20,17 @@ import asyncpg
 
 from ..errors import DatabaseRefused, DatabaseUnavailable
 
-FOREIGN: Final = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
-"""What asyncpg may raise; ``TimeoutError`` and ``ConnectionError`` are kinds of ``OSError``."""
+FOREIGN: Final = (
+    OSError,
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+)
+"""What asyncpg may raise; ``TimeoutError`` and ``ConnectionError`` are kinds of ``OSError``.
+
+``InternalClientError`` is how it stumbles over a connection that the server has just ended and that
+is not known to be closed yet; two calls at once on one connection are an ``InterfaceError``.
+"""
 
 _MODULE: Final = re.compile(r"asyncpg(\.|$)")
 
@@ -59,7 +68,12 @@ _LOST: Final = _Rule(
     "It is made anew at the next call; `han-solo doctor` says whether Postgres answers.",
 )
 
-LOST: Final[tuple[type[Exception], ...]] = (OSError, asyncpg.InterfaceError, *_LOST.errors)
+LOST: Final[tuple[type[Exception], ...]] = (
+    OSError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    *_LOST.errors,
+)
 """What a commit without an answer raises; whether it took place is then not known."""
 
 _STATEMENT: Final = (
@@ -154,6 +168,8 @@ def statement_fault(
         closed: whether its connection is closed by now; asyncpg then raises an ``InterfaceError``
             of the same class as for a misuse.
     """
+    if isinstance(error, asyncpg.InternalClientError):
+        return _LOST.build(ConnectionResetError("the server ended it"), where, timeout_s)
     if closed and isinstance(error, asyncpg.InterfaceError):
         return _LOST.build(error, where, timeout_s)
     return _first((*_STATEMENT, _LOST), error, where, timeout_s)

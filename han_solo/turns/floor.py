@@ -18,11 +18,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-import asyncpg
-
 from ..clock import Clock
 from ..errors import AgentBusy, UsageError
 from ..store.database import Connection, Database
+from ..store.faults import FOREIGN
 from .records import QUERIES
 
 POLL_S: Final = (0.05, 0.2)
@@ -68,7 +67,7 @@ class HeldFloor:
         task = asyncio.ensure_future(turn)
         try:
             while not (await asyncio.wait({task}, timeout=KEEP_ALIVE_S))[0]:
-                with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                with suppress(*FOREIGN):
                     await QUERIES.keep_alive(self.connection)
             return task.result()
         finally:
@@ -121,10 +120,12 @@ async def hold_floor(
         finally:
             # What fails here is a lost session, which has given the lock up; a turn that was
             # answered must not end in that error.
-            with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            try:
                 await QUERIES.leave_queue(connection, turn_id=turn_id)
                 if held:
                     await QUERIES.leave_floor(connection, key=key)
+            except FOREIGN:
+                connection.terminate()
 
 
 async def _refuse_long_queue(connection: Connection, agent_id: str, turn_id: UUID) -> None:

@@ -16,7 +16,7 @@ import pytest
 from han_solo.errors import AgentBusy, LettaUnreachable, NotFound, TurnUnknown, UsageError
 from han_solo.letta.gateway import LettaGateway
 from han_solo.turns import floor
-from han_solo.turns.model import TurnRecord
+from han_solo.turns.model import Reply, TurnRecord
 from han_solo.turns.service import Turns
 from tests.floors import OpenFloor
 from tests.servers import LettaServer
@@ -201,14 +201,18 @@ async def test_a_queue_that_is_too_long_takes_no_more(
 ) -> None:
     monkeypatch.setattr(floor, "MAX_WAITING", 2)
     turns = world.turns()
-    waiting = [
-        asyncio.create_task(turns.send(_message(str(n), {"say": "A.", "sleep_s": 1}), sender="s"))
-        for n in range(3)
-    ]
-    await world.wait_for_rows(lambda rows: len(rows) == 3 and _has_begun(rows))
+
+    def send(name: str) -> asyncio.Task[Reply]:
+        message = _message(name, {"say": "A.", "sleep_s": 2})
+        return asyncio.create_task(turns.send(message, sender="s"))
+
+    sent = [send("0")]
+    await world.wait_for_rows(_has_begun)
+    sent += [send("1"), send("2")]
+    await world.wait_for_rows(lambda rows: len(rows) == 3)
     with pytest.raises(AgentBusy, match="2 messages wait for the agent"):
         await turns.send("one more", sender="late")
-    await asyncio.gather(*waiting)
+    await asyncio.gather(*sent)
 
 
 async def test_turns_are_paced_by_the_recorded_end_across_processes(world: World) -> None:
