@@ -71,9 +71,7 @@ class World:
     @contextlib.asynccontextmanager
     async def impatient(self, timeout_s: float = 0.5, **options: Any) -> AsyncIterator[Turns]:
         """Yield turns whose gateway gives up waiting for an answer soon."""
-        gateway, _ = open_gateway(
-            self.server.base_url, self.actor, message_timeout_s=timeout_s
-        )
+        gateway, _ = open_gateway(self.server.base_url, self.actor, message_timeout_s=timeout_s)
         async with gateway:
             yield Turns(self.db, gateway, self.agent.id, **({"gap_s": 0.0} | options))
 
