@@ -65,7 +65,8 @@ class Principal:
         if not self.may(scope):
             raise Forbidden(
                 f"The token {self.name!r} does not have the scope {scope}.",
-                hint=f"Make one that has it: han-solo tokens create NAME --scope {scope}.",
+                hint="The operator can make one that has it: han-solo tokens create NAME --kind "
+                "operator (han-solo tokens scopes tells which kind may have which).",
             )
 
 

@@ -32,6 +32,8 @@ def main() -> int:
     if problem:
         return fail(problem)
     program = VENV / "bin" / command
+    if not program.exists():
+        return fail(f"there is no command {command} in {VENV / 'bin'}.")
     environment = {**os.environ, "HAN_SOLO_PROGRAM": os.environ.get("HAN_SOLO_PROGRAM", command)}
     os.execve(program, [str(program), *arguments], environment)  # noqa: S606 - replaces us
     return 1
@@ -137,4 +139,8 @@ def fail(sentence: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        say("Stopped; the next start goes on from here.")
+        sys.exit(130)

@@ -22,6 +22,7 @@ from ..letta.gateway import LettaGateway
 from ..letta.views import AgentView
 from ..loader import load_registry
 from ..reconcile.ensure import make_plan
+from ..reconcile.identity import find_agent_id
 from ..reconcile.plan import Plan, kind_of, target_of
 from ..reconcile.services import ReconcileServices, build_services
 from ..reconcile.spec import AgentSpec, load_spec
@@ -87,7 +88,7 @@ async def survey(connections: Connections) -> Survey:
     _look_at_declarations(connections, found)
     async with _database(connections, found) as database, _letta(connections, found) as gateway:
         services = _services(connections, found, database, gateway)
-        agent_id = await _find_agent_id(connections, services)
+        agent_id = await _find_agent_id(connections, found, services)
         await _look_at_agent(found, gateway, services, agent_id)
         bridge_is_up = await _look_at_bridge(connections, found)
         await _look_at_tools(found, services, bridge_is_up=bridge_is_up)
@@ -197,14 +198,16 @@ def _services(
 
 
 async def _find_agent_id(
-    connections: Connections, services: ReconcileServices | None
+    connections: Connections, found: Survey, services: ReconcileServices | None
 ) -> str | None:
-    if services is not None:
-        try:
-            return await services.known.load_agent_id() or connections.settings.agent_id
-        except HanSoloError:
-            return connections.settings.agent_id
-    return connections.settings.agent_id
+    """Return the agent's id as a sync would take it; what is wrong with it is the agent's line."""
+    if services is None:
+        return connections.settings.agent_id
+    try:
+        return await find_agent_id(services)
+    except HanSoloError as error:
+        found.add_fault("agent", connections.settings.agent_id or "", error)
+        return None
 
 
 async def _look_at_agent(
@@ -213,6 +216,8 @@ async def _look_at_agent(
     services: ReconcileServices | None,
     agent_id: str | None,
 ) -> None:
+    if any(part.name == "agent" for part in found.parts):
+        return
     if gateway is None or (services is None and agent_id is None):
         found.add("agent", "unknown", agent_id or "", "needs the database, Letta and the bridge")
         return
@@ -252,6 +257,7 @@ async def _look_at_bridge(connections: Connections, found: Survey) -> bool:
             health = (await client.get(f"{url}/health")).json()
         status, failed = str(health["status"]), dict(health["failed"])
         tools = int(health["tools"])
+        sync = dict(health["sync"])
     except (httpx.HTTPError, ValueError, KeyError, TypeError):
         found.add(
             "bridge", "failed", shown, "it does not answer",
@@ -262,7 +268,11 @@ async def _look_at_bridge(connections: Connections, found: Survey) -> bool:
         why = " ".join(map(str, failed.values()))
         found.add("bridge", "failed", shown, f"degraded: {why}", "See `han-solo doctor`.")
         return False
-    found.add("bridge", "ok", shown, f"serves {tools} tools")
+    if sync.get("tools_in_sync") is False and not sync.get("is_final"):
+        detail = f"serves {tools} tools, and can not bring the agent in sync: {sync.get('reason')}"
+        found.add("bridge", "failed", shown, detail)
+    else:
+        found.add("bridge", "ok", shown, f"serves {tools} tools")
     return True
 
 

@@ -39,6 +39,16 @@ class BridgeState:
     is_final: bool = False
 
 
+def find_error(said: str) -> str:
+    """Return the sentence and the hint that a command of ours ended with, or else its last line."""
+    lines = said.splitlines()
+    starts = [number for number, line in enumerate(lines) if line.startswith("error: ")]
+    if not starts:
+        return f"{last_line(said)}."
+    found = lines[starts[-1] :]
+    return " ".join(line.strip() for line in found).removeprefix("error: ")
+
+
 class BridgeProcess:
     """The bridge's process; reads its settings like any command, from environment and home."""
 
@@ -86,7 +96,7 @@ class BridgeProcess:
         while (now := time.monotonic()) < deadline:
             if not self._process.is_running:
                 raise EmbeddedError(
-                    f"The bridge ended: {last_line(self._process.read_log_tail())}.",
+                    f"The bridge ended: {find_error(self._process.read_log_tail())}",
                     hint=f"Its log is {self._process.log}.",
                 )
             state = await self._ask(client) or state

@@ -17,7 +17,7 @@ _log = logs.get("reconcile")
 
 
 async def find_agent_id(services: ReconcileServices) -> str | None:
-    """Return the agent's id, or None when there is no agent yet; makes none.
+    """Return the agent's id, or None when there is no agent yet; makes and stores nothing.
 
     Raises:
         AgentGone: ``HAN_SOLO_AGENT_ID`` is a confirmed 404.
@@ -25,7 +25,7 @@ async def find_agent_id(services: ReconcileServices) -> str | None:
     """
     stored = await services.known.load_agent_id()
     if services.agent_id and services.agent_id != stored:
-        await _take_over(services, services.agent_id, stored)
+        await _check_take_over(services, services.agent_id, stored)
         return services.agent_id
     if stored:
         return stored
@@ -48,8 +48,9 @@ async def ensure_agent(services: ReconcileServices) -> str:
         return stored
     async with hold_lock(services.db, services.spec.name, clock=services.clock):
         if found := await find_agent_id(services):
-            if await services.known.load_agent_id() is None:
-                await services.known.store_agent_id(found)
+            stored = await services.known.load_agent_id()
+            if stored != found:
+                await services.known.store_agent_id(found, replace=stored is not None)
             return found
         made = await _create(services)
         await services.known.store_agent_id(made.id)
@@ -57,8 +58,8 @@ async def ensure_agent(services: ReconcileServices) -> str:
     return made.id
 
 
-async def _take_over(services: ReconcileServices, wanted: str, stored: str | None) -> None:
-    """Store the operator's own agent; in place of a stored one only when that is gone."""
+async def _check_take_over(services: ReconcileServices, wanted: str, stored: str | None) -> None:
+    """Refuse an id that Letta does not know, or in place of a stored agent that is still there."""
     if stored:
         try:
             await services.gateway.fetch_agent(stored)
@@ -71,7 +72,6 @@ async def _take_over(services: ReconcileServices, wanted: str, stored: str | Non
                 hint="Unset it, or give the other agent a spec of its own with another name.",
             )
     await services.gateway.fetch_agent(wanted)
-    await services.known.store_agent_id(wanted, replace=stored is not None)
 
 
 async def _find_tagged(services: ReconcileServices) -> AgentView | None:

@@ -410,3 +410,21 @@ async def test_a_declaration_that_can_not_be_used_stops_everything(
     assert sentence in result.stderr.replace("\n", " ")
     assert "weather.py" in result.stderr
     assert await shell.agents() == []
+
+
+async def test_a_dry_run_takes_no_agent_over(shell: Shell, database_url: str) -> None:
+    await shell.type("--yes")
+    (stored,) = await shell.agents()
+    (await shell.http.delete(f"/v1/agents/{stored['id']}")).raise_for_status()
+    made = await shell.http.post(
+        "/v1/agents/", json={"name": "other", "model": "openai-proxy/rehearsal"}
+    )
+    shell.monkeypatch.setenv("HAN_SOLO_AGENT_ID", made.raise_for_status().json()["id"])
+
+    result = await shell.type("--dry-run")
+
+    connection = await asyncpg.connect(database_url)
+    known = await connection.fetchval("SELECT agent_id FROM han_solo.agents WHERE name = 'ren'")
+    await connection.close()
+    assert result.exit_code == 3, result.output
+    assert known == stored["id"]
