@@ -147,7 +147,8 @@ class LettaGateway:
             except LettaNotFound as second:
                 raise AgentGone(
                     f"Letta at {self.base_url} has no agent {agent_id}.",
-                    hint="Set HAN_SOLO_AGENT_ID to its id as Letta shows it; to begin anew, give the spec another name.",
+                    hint="Set HAN_SOLO_AGENT_ID to its id as Letta shows it; to begin anew, give "
+                    "the spec another name.",
                     status_code=second.status_code,
                 ) from first
         return views.parse_agent(body)
