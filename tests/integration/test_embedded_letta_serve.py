@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import asyncpg
 import httpx
@@ -16,6 +17,7 @@ import pytest
 
 from han_solo.embedded.ports import find_free_port
 from han_solo.embedded.processes import pause
+from han_solo.home import Home
 
 COMMAND = [sys.executable, "-c", "from han_solo.cli.letta import app; app()", "serve"]
 BRIDGE = ("--bridge-url", "http://127.0.0.1:1/mcp")
@@ -164,7 +166,7 @@ async def test_a_database_that_is_away(environment, letta_server, tmp_path):
     assert "hunter2" not in said
 
 
-async def test_a_bridge_that_was_never_started(environment, tmp_path):
-    done = await run_to_end(environment, "--python", sys.executable, cwd=tmp_path)
-    assert done.returncode == 2
-    assert "bridge was never started here" in done.stderr
+async def test_a_bridge_that_was_never_started_gets_its_port_now(environment, tmp_path):
+    await run_to_end(environment, "--python", sys.executable, cwd=tmp_path)
+    home = Home(Path(environment["HAN_SOLO_HOME"]))
+    assert home.load_endpoints().bridge_port
