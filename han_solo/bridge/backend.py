@@ -8,6 +8,7 @@ are in sync: it opens the database, then runs ``ensure_ren_tools``, and tries ag
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
@@ -94,7 +95,7 @@ class BridgeBackend:
         self._clock = clock or Clock()
         self._data: Data | None = None
         self._data_error = "Postgres was not reached yet."
-        self._agent_id = connections.settings.agent_id
+        self._agent_id: str | None = None  # a setting alone is no proof of whose blocks these are
         self._agent_error = "The agent was not looked for yet."
         self._sync = Sync()
         self._syncing = asyncio.Lock()
@@ -113,7 +114,7 @@ class BridgeBackend:
             return
         try:
             data = await open_data(self.connections, self._agent_name, self._clock)
-            self._agent_id = self._agent_id or await data.known.load_agent_id()
+            self._agent_id = self._confirm(await data.known.load_agent_id())
         except HanSoloError as error:
             self._data_error = str(error)
             raise
@@ -263,12 +264,17 @@ class BridgeBackend:
             except HanSoloError as error:
                 self._agent_error = str(error)
                 self._note(in_sync=False, reason=str(error))
-                if self._agent_id is None:  # made or found before the sync failed
-                    self._agent_id = await data.known.load_agent_id()
+                with contextlib.suppress(HanSoloError):  # made or found before the sync failed
+                    self._agent_id = self._confirm(await data.known.load_agent_id())
                 raise
             self._agent_id = report.agent_id
             self._note(in_sync=report.in_sync, reason=report.reason, is_final=True)
             return report
+
+    def _confirm(self, stored: str | None) -> str | None:
+        """Return the stored id unless the setting names another; a sync decides between the two."""
+        wanted = self.connections.settings.agent_id
+        return stored if wanted in {None, stored} else None
 
     def _note(self, *, in_sync: bool, reason: str | None, is_final: bool = False) -> None:
         self._sync = Sync(in_sync, self._clock.now(), reason, is_final)

@@ -6,12 +6,14 @@ import uuid
 from dataclasses import replace
 
 import asyncpg
+import httpx
 import pytest
 
 from han_solo import MemoryContext, tool
 from han_solo.declare import spec_of
-from han_solo.errors import AgentGone
+from han_solo.errors import AgentGone, NotFound
 from han_solo.loader import load_registry
+from han_solo.principals import KIND_SCOPES, Principal
 from han_solo.registry import build_registry
 from tests.floors import OpenFloor
 
@@ -184,3 +186,25 @@ async def test_an_agent_that_is_gone_is_said_and_its_blocks_are_not_written(star
         assert response.status_code == 409
         with pytest.raises(AgentGone):
             await bridge.backend._letta.gateway.fetch_agent(gone)
+
+
+async def test_a_wrong_agent_id_resolves_no_agent_and_no_block_is_written(
+    start, letta_server, letta_actor
+):
+    async with start() as bridge:
+        await bridge.wait_health(is_in_sync)
+    async with httpx.AsyncClient(base_url=letta_server.base_url, headers=letta_actor) as letta:
+        block = {"label": "notes", "value": "theirs"}
+        made = await letta.post(
+            "/v1/agents/", json={"name": "other", "model": MODEL, "memory_blocks": [block]}
+        )
+        other = made.raise_for_status().json()
+    async with start(agent_id=other["id"]) as bridge:
+        health = await bridge.wait_health(lambda found: found["sync"]["tools_in_sync"] is False)
+        assert health["status"] == "degraded"
+        assert not health["agent_resolved"]
+        assert other["id"] in health["failed"]["agent"]
+        write = load_registry().get("write_core_memory")
+        operator = Principal("operator", "operator", KIND_SCOPES["operator"])
+        with pytest.raises(NotFound):
+            await bridge.backend.bind(write, operator)
