@@ -74,7 +74,8 @@ async def _fetch_page(
     if response.status_code in {401, 403}:
         raise BridgeError(
             f"The bridge at {url} refuses the token ({response.status_code}).",
-            hint="See which are live with `han-solo tokens list`.",
+            hint="Stop the bridge and start it again (han-solo up does): it makes a good one and "
+            "gives it to Letta.",
         )
     if response.status_code != httpx.codes.OK:
         raise BridgeError(

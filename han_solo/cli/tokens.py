@@ -14,17 +14,23 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from ..errors import UsageError
+from ..errors import Unauthenticated, UsageError
+from ..home import Home
 from ..principals import AUDIENCES, KIND_SCOPES, SCOPES
 from . import run
 from .services import open_database
 
 if TYPE_CHECKING:
     from ..tokens.model import IssuedToken, TokenRecord
+    from ..tokens.service import Tokens
 
 app = typer.Typer(
     name="tokens", help="Make, list, rotate and revoke the bridge's tokens.", no_args_is_help=True
 )
+
+AGENT: Final = "agent"
+OWN_GRACE: Final = "1h"
+"""The bridge and Letta hold the old one until the next sync."""
 
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _SPAN: Final = re.compile(r"([1-9][0-9]{0,4})([mhdw])")
@@ -83,12 +89,25 @@ async def rotate(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Replace a token by a new one of the same name, kind and scopes; the old one dies."""
+    """Replace a token by a new one of the same name, kind and scopes; the old one dies.
+
+    One that lies in the home directory is replaced there, and the old one stays good for an hour.
+    """
     from ..tokens.service import Tokens
 
-    span = parse_span(grace) if grace else timedelta()
-    async with open_database(run.settings()) as db:
-        issued = await Tokens(db).rotate(name, grace=span)
+    settings = run.settings()
+    async with open_database(settings) as db:
+        tokens = Tokens(db)
+        in_file = await _lies_in_home(tokens, settings.at, name)
+        grace = grace or (OWN_GRACE if in_file else None)
+        issued = await tokens.rotate(name, grace=parse_span(grace) if grace else timedelta())
+    if in_file:
+        path = settings.at.write_token(name, issued.token)
+        run.err().print(f"Token {name} was replaced in {path};", soft_wrap=True)
+        run.err().print(f"the old one is good for another {grace}.")
+        if name == AGENT:
+            run.err().print("Now give it to Letta: han-solo sync-tools --yes")
+        return
     old = f"the old one is good for another {grace}" if grace else "the old one is dead"
     _show_issued(issued, f"was replaced; {old}", quiet=quiet)
 
@@ -101,8 +120,15 @@ async def revoke(
     """End a token at once, an old one in its grace too."""
     from ..tokens.service import Tokens
 
-    async with open_database(run.settings()) as db:
-        revoked = await Tokens(db).revoke(name)
+    settings = run.settings()
+    async with open_database(settings) as db:
+        tokens = Tokens(db)
+        if name == AGENT and await _lies_in_home(tokens, settings.at, name):
+            raise UsageError(
+                "Letta calls the bridge with this token: without it the agent has no tools.",
+                hint="Replace it instead: han-solo tokens rotate agent.",
+            )
+        revoked = await tokens.revoke(name)
     for record in revoked:
         run.out().print(f"Token {record.name} ({record.id}) is revoked.")
 
@@ -184,6 +210,17 @@ def _show_issued(issued: IssuedToken, what: str, *, quiet: bool) -> None:
         if not alone:
             words.print("This is the only time it is shown:\n")
     print(issued.token)
+
+
+async def _lies_in_home(tokens: Tokens, home: Home, name: str) -> bool:
+    """Say whether the file of that name in the home directory holds the live token."""
+    kept = home.read_token(name)
+    if kept is None:
+        return False
+    try:
+        return (await tokens.verify(kept)).name == name
+    except Unauthenticated:
+        return False
 
 
 def _show_table(records: tuple[TokenRecord, ...], now: datetime) -> None:

@@ -62,11 +62,11 @@ def _is_ours(tool: ObservedTool, desired: Desired) -> bool:
 
 def _check_listing(desired: Desired, observed: Observed) -> Refusal | None:
     match observed.listing:
-        case NoListing(why):
+        case NoListing(why, hint):
             return Refusal(
                 "bridge_cold",
                 f"The bridge at {desired.server.url} gives no list of its tools: {why}",
-                "Start it (han-solo bridge, or han-solo up) and run again; nothing was changed.",
+                hint or "Start it (han-solo bridge, or han-solo up), and run again.",
             )
         case Listing(listed):
             if not listed and desired.tools:

@@ -114,9 +114,10 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class NoListing:
-    """The bridge gave no list; ``why`` is a sentence."""
+    """The bridge gave no list; ``why`` and ``hint`` are sentences."""
 
     why: str
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

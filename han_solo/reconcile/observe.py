@@ -105,7 +105,7 @@ async def _list(list_live: ListLive) -> Listing | NoListing:
     try:
         return Listing(build_listed(await list_live()))
     except BridgeError as error:
-        return NoListing(error.message)
+        return NoListing(error.message, error.hint)
 
 
 def _build_block(view: BlockView) -> ObservedBlock:

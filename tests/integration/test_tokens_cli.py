@@ -152,3 +152,35 @@ def test_a_database_that_is_not_there_is_told_without_its_password(tokens_comman
     assert words in done.stderr
     assert "hunter2" not in done.stderr
     assert "Traceback" not in done.stderr
+
+
+async def test_a_token_in_the_home_is_replaced_there_and_nothing_dies_at_once(
+    tokens_command, database_url, tmp_path
+):
+    path = tmp_path / "home" / "tokens" / "agent"
+    assert tokens_command("create", "agent", "--kind", "agent", "--write").returncode == 0
+    old = path.read_text().strip()
+    assert path.stat().st_mode & 0o777 == 0o600
+
+    done = tokens_command("rotate", "agent")
+
+    assert done.returncode == 0, done.stderr
+    new = path.read_text().strip()
+    assert new != old
+    assert new not in done.stdout + done.stderr
+    assert (await verify(database_url, new)).name == "agent"
+    assert (await verify(database_url, old)).name == "agent"
+    assert "sync-tools" in done.stderr
+
+
+async def test_the_token_that_letta_calls_with_is_not_revoked(
+    tokens_command, database_url, tmp_path
+):
+    tokens_command("create", "agent", "--kind", "agent", "--write")
+
+    done = tokens_command("revoke", "agent")
+
+    assert done.returncode == 2
+    assert "without it the agent has no tools" in done.stderr
+    kept = (tmp_path / "home" / "tokens" / "agent").read_text().strip()
+    assert (await verify(database_url, kept)).name == "agent"
