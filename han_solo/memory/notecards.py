@@ -15,7 +15,7 @@ from typing import Final, Literal, Protocol
 import asyncpg
 
 from ..clock import Clock
-from ..errors import NotFound, UsageError
+from ..errors import NotFound, StoreError, UsageError
 from ..principals import Principal
 from ..store.database import Connection, Database
 from ..store.queries import load_queries
@@ -51,6 +51,9 @@ _MOVES: Final[dict[Status, tuple[Status, ...]]] = {
     "active": ("completed", "archived"),
 }
 """To each status, those it can be reached from."""
+
+_MOVE_TRIES: Final = 50
+"""Each try loses to another caller's move; so many in a row are no accident."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +244,21 @@ class Notecards:
         return await self._move(principal, notecard_id, "active")
 
     async def _move(self, principal: Principal, notecard_id: int, to_status: Status) -> Change:
+        """Move it; again when another caller moved it between our two looks, which is legal."""
         _check_id(notecard_id)
+        for _try in range(_MOVE_TRIES):
+            change = await self._try_move(principal, notecard_id, to_status)
+            if change is not None:
+                return change
+        raise StoreError(
+            f"Notecard {notecard_id} is moved by others all the time; nothing was changed.",
+            hint="Try again.",
+        )
+
+    async def _try_move(
+        self, principal: Principal, notecard_id: int, to_status: Status
+    ) -> Change | None:
+        """Move it, or return None when it could be moved by now and could not a moment ago."""
         async with self._db.transaction() as connection:
             row = await _QUERIES.change_status(
                 connection,
@@ -260,6 +277,8 @@ class Notecards:
         card = Notecard(**row)
         if card.status == to_status:
             return Change(card, changed=False)
+        if card.status in _MOVES[to_status]:
+            return None
         raise UsageError(
             f"Notecard {notecard_id} is {card.status} and can not become {to_status}.",
             hint="Reopen it first (reopen_notecard); nothing was changed.",

@@ -7,7 +7,7 @@ two sides can be compared; a difference means that Letta's copy is stale.
 from __future__ import annotations
 
 from ..letta import schemas
-from ..letta.views import ToolView
+from ..letta.views import MCP_TAG_PREFIX, ToolView
 from ..registry import ListedTool
 
 
@@ -18,5 +18,12 @@ def fingerprint_listed(tool: ListedTool) -> str:
 
 
 def fingerprint_stored(tool: ToolView) -> str:
-    """Return the fingerprint of Letta's copy of a tool."""
+    """Return the fingerprint of Letta's copy of a tool.
+
+    Letta routes a call by the tag of the server, whatever the metadata say: a tool that lost it, or
+    bears another server's, is stale however well its schema stands.
+    """
+    tag = f"{MCP_TAG_PREFIX}{tool.mcp_server}"
+    if [found for found in tool.tags if found.startswith(MCP_TAG_PREFIX)] != [tag]:
+        return "no valid server tag"
     return schemas.digest(tool.json_schema)

@@ -255,3 +255,15 @@ async def test_the_database_refuses_what_the_service_would(notecards, db, column
     with pytest.raises(asyncpg.CheckViolationError):
         async with db.connection() as connection:
             await connection.execute(f"UPDATE memory.notecards SET {column}")
+
+
+async def test_moves_at_the_same_time_are_never_refused_for_a_reason_that_is_not_so(notecards):
+    card = await notecards.create(REN, text="moved about", creator="ren")
+    limit = asyncio.Semaphore(50)
+
+    async def move(number):
+        async with limit:
+            act = notecards.archive if number % 2 else notecards.reopen
+            return await act(REN, card.id)
+
+    await asyncio.gather(*(move(number) for number in range(120)))

@@ -76,6 +76,22 @@ async def test_a_tool_deleted_by_hand_is_registered_and_attached_again(lab: Lab)
     assert "tool_01" in await lab.attached()
 
 
+@pytest.mark.parametrize("tags", [["x"], [], ["mcp:other"]])
+async def test_a_tool_that_lost_its_servers_tag_is_mended_under_its_id(
+    lab: Lab, tags: list[str]
+) -> None:
+    await lab.sync()
+    tool_id = (await lab.attached())["tool_01"]
+    (await lab.http.patch(f"/v1/tools/{tool_id}", json={"tags": tags})).raise_for_status()
+
+    outcome = await lab.sync()
+
+    assert outcome.plan.steps == (UpdateTool("tool_01", tool_id),)
+    assert outcome.in_sync
+    assert (await lab.tools())["tool_01"].tags == (f"mcp:{SERVER}",)
+    assert (await lab.attached())["tool_01"] == tool_id
+
+
 async def test_a_tool_no_longer_declared_stays_attached_until_pruned_and_is_never_deleted(
     lab: Lab,
 ) -> None:
