@@ -12,10 +12,12 @@ from fastmcp import Client
 from fastmcp.exceptions import ToolError
 
 from han_solo.bridge.own_tokens import ensure_agent_token
+from han_solo.clock import Clock
 from han_solo.errors import BridgeError, Unauthenticated
 from han_solo.home import Home
 from han_solo.loader import load_registry
 from han_solo.principals import KIND_SCOPES
+from han_solo.reconcile.known import KnownAgent
 from han_solo.tokens.service import Tokens
 
 from .bridge_fixtures import Cable, connect_letta, running
@@ -31,9 +33,11 @@ async def cable(database_url):
 
 
 @pytest.fixture
-async def bridge(tmp_path, cable):
-    """Yield a bridge whose Letta is away, which the memory does not need."""
-    options = {"letta": connect_letta(NOWHERE), "agent_name": "Ren", "agent_id": "agent-1"}
+async def bridge(tmp_path, cable, database_url):
+    """Yield a bridge of a known agent whose Letta is away, which the memory does not need."""
+    async with migrated(database_url) as db:
+        await KnownAgent(db, "Ren", Clock()).store_agent_id("agent-1")
+    options = {"letta": connect_letta(NOWHERE), "agent_name": "Ren"}
     async with running(
         tmp_path, load_registry(), database_url=cable.url, database_timeout_s=5, **options
     ) as bridge:
