@@ -13,6 +13,7 @@ from ..reconcile.ensure import Outcome
 from ..reconcile.plan import (
     FindingKind,
     PatchLlmConfig,
+    PatchName,
     PatchSystem,
     Plan,
     RegisterServer,
@@ -42,6 +43,7 @@ _WORDS: Final = {
     "patch_llm_config": "set model settings",
     "patch_tool_rules": "set tool rules",
     "patch_system": "set system prompt",
+    "patch_name": "rename the agent",
 }
 _GROUPED: Final[frozenset[FindingKind]] = frozenset(
     {"undeclared_tool", "orphaned_rule", "not_ours"}
@@ -60,8 +62,12 @@ def build_plan_views(
         return
     if plan.steps:
         yield _build_steps(plan.steps)
-    elif plan.refusal is None:
+    elif plan.in_sync:
         yield Text(f"Nothing to do: {spec.name} has all {len(declared)} tools as declared.")
+    elif plan.refusal is None:
+        count = len(plan.conflicts)
+        left = "one conflict is" if count == 1 else f"{count} conflicts are"
+        yield Text(f"A sync can do nothing here: {left} left for someone to decide.", "yellow")
     if plan.findings:
         yield _build_findings(plan)
 
@@ -117,6 +123,8 @@ def _describe(step: Step) -> str:
             return f"{target_of(step)}: {fields}" if isinstance(step, UpdateBlockMeta) else fields
         case PatchSystem():
             return f"{step.new_length:,} characters in place of {step.old_length:,}"
+        case PatchName():
+            return f"{step.new_name}, in place of {step.old_name}"
         case _:
             return target_of(step)
 

@@ -33,6 +33,9 @@ __all__ = [
 MCP_TAG_PREFIX: Final = "mcp:"
 """Letta tags a tool of an MCP server with ``mcp:<server>``; its metadata says the same."""
 
+RETURN_CHAR_LIMIT: Final = 50_000
+"""What Letta lets a newly registered tool return, in characters; more is cut."""
+
 BEARER: Final = "Bearer "
 
 
@@ -43,6 +46,7 @@ class ToolView:
     ``tool_type`` is Letta's word: ``external_mcp``, ``custom``, ``letta_core``,
     ``letta_memory_core`` and others; ``mcp_server`` is the name of the server that owns an
     ``external_mcp`` tool. ``json_schema`` holds name, description and parameters.
+    ``requires_approval`` is what an agent gets that the tool is attached to; a new one does not.
     """
 
     id: str
@@ -53,6 +57,8 @@ class ToolView:
     tags: tuple[str, ...] = ()
     mcp_server: str | None = None
     mcp_server_id: str | None = None
+    requires_approval: bool = False
+    return_char_limit: int = RETURN_CHAR_LIMIT
 
     @property
     def is_letta_builtin(self) -> bool:
@@ -171,6 +177,7 @@ def parse_tool(source: object) -> ToolView:
     owner = fields.opt_object(fields.opt_object(body.get("metadata_")).get("mcp")) if is_mcp else {}
     tag = next((tag for tag in tags if is_mcp and tag.startswith(MCP_TAG_PREFIX)), None)
     named = fields.opt_str(owner, "server_name")
+    limit = body.get("return_char_limit")
     return ToolView(
         id=fields.need_str(body, "id", "tool"),
         name=fields.need_str(body, "name", "tool"),
@@ -181,6 +188,8 @@ def parse_tool(source: object) -> ToolView:
         # The metadata are rewritten with the owner; an old row may have the tag alone.
         mcp_server=named or (tag and tag.removeprefix(MCP_TAG_PREFIX)),
         mcp_server_id=fields.opt_str(owner, "server_id"),
+        requires_approval=body.get("default_requires_approval") is True,
+        return_char_limit=limit if isinstance(limit, int) else RETURN_CHAR_LIMIT,
     )
 
 

@@ -8,16 +8,12 @@ next plan is made from what is there then.
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass
 
 from ..errors import BridgeError, HanSoloError
 from . import apply_agent
 from .gateway import Gateway
-from .journal import StepRecord
 from .known import Remember
 from .model import Desired, Observed, ObservedTool
 from .observe import build_agent, build_server, build_tools
@@ -30,16 +26,10 @@ from .plan import (
     Step,
     UpdateServer,
     UpdateTool,
-    kind_of,
     target_of,
 )
+from .steps import NoteSteps, Steps, Taken
 from .verify import not_verified
-
-MAX_CONCURRENT: Final = 8
-"""Attachments under way at once: Letta opens a database connection for each request."""
-
-NoteSteps = Callable[[Sequence[StepRecord]], Awaitable[None]]
-"""Writes what became of steps into the journal."""
 
 
 async def apply_plan(
@@ -60,7 +50,7 @@ async def apply_plan(
         WriteNotVerified: Letta accepted a step, and reading back does not show it.
         HanSoloError: a step failed; the journal says which.
     """
-    run = _Run(plan, desired, observed, gateway, remember, note)
+    run = _Run(plan, desired, observed, gateway, remember, Steps(plan, note))
     await run.register()
     await run.attach()
     await run.describe()
@@ -75,30 +65,26 @@ class _Run:
     observed: Observed
     gateway: Gateway
     remember: Remember
-    note: NoteSteps
-    positions: dict[int, int] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.positions = {id(step): position for position, step in enumerate(self.plan.steps)}
+    steps: Steps
 
     async def register(self) -> None:
         """Register the server and tools, one by one; then read all tools back."""
-        taken: list[tuple[Step, dict[str, object]]] = []
+        taken: list[Taken] = []
         for step in self.plan.steps:
             match step:
                 case RegisterServer():
-                    await self._attempt(step, self._register_server(step), taken)
+                    await self.steps.attempt(step, self._register_server(step), taken)
                 case UpdateServer():
-                    await self._attempt(step, self._update_server(step), taken)
+                    await self.steps.attempt(step, self._update_server(step), taken)
                 case RegisterTool() | UpdateTool():
-                    await self._attempt(step, self._register_tool(step.name), taken)
+                    await self.steps.attempt(step, self._register_tool(step.name), taken)
                 case _:
                     pass
         if all(isinstance(step, UpdateServer) for step, _ in taken):
             # The gateway reads a server's address and token back itself.
-            await self._settle(taken, None, _no_fault)
+            await self.steps.settle(taken, None, _no_fault)
         else:
-            await self._settle(taken, self._read_tools, self._check_registered)
+            await self.steps.settle(taken, self._read_tools, self._check_registered)
 
     async def attach(self) -> None:
         """Attach tools, several at once; then read the agent back."""
@@ -112,7 +98,7 @@ class _Run:
             await self.gateway.attach_tool(agent_id, row.id)
             return {"tool_id": row.id}
 
-        await self._all_at_once(steps, attach, self._check_attached)
+        await self.steps.all_at_once(steps, attach, self._read_agent, self._check_attached)
 
     async def describe(self) -> None:
         """Bring blocks, model settings, tool rules and system prompt in line, one by one."""
@@ -122,9 +108,9 @@ class _Run:
             )
             if call is None:
                 continue
-            taken: list[tuple[Step, dict[str, object]]] = []
-            await self._attempt(step, call, taken)
-            await self._settle(
+            taken: list[Taken] = []
+            await self.steps.attempt(step, call, taken)
+            await self.steps.settle(
                 taken,
                 self._read_agent,
                 lambda step: apply_agent.check(step, self.desired.spec, self.observed.agent),
@@ -139,7 +125,7 @@ class _Run:
             await self.gateway.detach_tool(self.observed.agent.id, step.tool_id)
             return {"tool_id": step.tool_id, "why": step.why}
 
-        await self._all_at_once(steps, detach, self._check_detached)
+        await self.steps.all_at_once(steps, detach, self._read_agent, self._check_detached)
 
     async def _register_server(self, step: RegisterServer) -> dict[str, object]:
         server = self.desired.server
@@ -210,76 +196,6 @@ class _Run:
             return not_verified(step, "detached", "attached")
         return None
 
-    async def _attempt(
-        self,
-        step: Step,
-        call: Awaitable[dict[str, object]],
-        taken: list[tuple[Step, dict[str, object]]],
-    ) -> None:
-        """Take one step; a failure is noted, after what was taken before it in this stage."""
-        try:
-            taken.append((step, await call))
-        except HanSoloError as error:
-            done = [self._record(step, detail) for step, detail in taken]
-            await self.note([*done, self._record(step, {}, error)])
-            raise
-
-    async def _all_at_once(
-        self,
-        steps: Sequence[Step],
-        take: Callable[[Step], Awaitable[dict[str, object]]],
-        check: Callable[[Step], HanSoloError | None],
-    ) -> None:
-        if not steps:
-            return
-        gate = asyncio.Semaphore(MAX_CONCURRENT)
-        failures: dict[int, HanSoloError] = {}
-
-        async def take_one(step: Step) -> tuple[Step, dict[str, object]] | None:
-            async with gate:
-                if failures:
-                    return None  # one has failed: no further ones are begun
-                try:
-                    return step, await take(step)
-                except HanSoloError as error:
-                    failures[id(step)] = error
-                    return step, {}
-
-        begun = await asyncio.gather(*(take_one(step) for step in steps))
-        await self._settle(
-            [one for one in begun if one],
-            self._read_agent,
-            lambda step: failures.get(id(step)) or check(step),
-            next(iter(failures.values()), None),
-        )
-
-    async def _settle(
-        self,
-        taken: Sequence[tuple[Step, dict[str, object]]],
-        read: Callable[[], Awaitable[None]] | None,
-        check: Callable[[Step], HanSoloError | None],
-        first: HanSoloError | None = None,
-    ) -> None:
-        """Read back, note each step by what that shows, and raise the first fault."""
-        if not taken:
-            return
-        faults: list[HanSoloError | None]
-        try:
-            if read:
-                await read()
-            faults = [check(step) for step, _ in taken]
-        except HanSoloError as error:  # not read back is not done
-            faults = [error for _ in taken]
-        await self.note(
-            [
-                self._record(step, detail, fault)
-                for (step, detail), fault in zip(taken, faults, strict=True)
-            ]
-        )
-        fault = first or next((fault for fault in faults if fault), None)
-        if fault:
-            raise fault
-
     async def _read_tools(self) -> None:
         tools = build_tools(await self.gateway.fetch_tools())
         self.observed = dataclasses.replace(self.observed, tools=tools)
@@ -287,17 +203,6 @@ class _Run:
     async def _read_agent(self) -> None:
         agent = build_agent(await self.gateway.fetch_agent(self.observed.agent.id))
         self.observed = dataclasses.replace(self.observed, agent=agent)
-
-    def _record(
-        self, step: Step, detail: dict[str, object], fault: HanSoloError | None = None
-    ) -> StepRecord:
-        return StepRecord(
-            position=self.positions[id(step)],
-            kind=kind_of(step),
-            target=target_of(step),
-            outcome="failed" if fault else "done",
-            detail={**detail, "error": str(fault)} if fault else detail,
-        )
 
 
 def _no_fault(_step: Step) -> None:

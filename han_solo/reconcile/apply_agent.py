@@ -1,4 +1,4 @@
-"""Steps about what the agent is: blocks, model settings, tool rules, system prompt.
+"""Steps about what the agent is: its name, blocks, model settings, tool rules, system prompt.
 
 What a step replaces goes into its record in the journal, so that nothing that someone wrote into
 Letta by hand is lost when the spec says otherwise.
@@ -19,6 +19,7 @@ from .plan import (
     AttachBlock,
     CreateBlock,
     PatchLlmConfig,
+    PatchName,
     PatchSystem,
     PatchToolRules,
     Step,
@@ -47,6 +48,8 @@ def prepare(
             call = _patch_rules(step, agent, gateway)
         case PatchSystem():
             call = _patch_system(spec, agent, gateway)
+        case PatchName():
+            call = _patch_name(step, agent, gateway)
         case _:
             pass
     return call
@@ -68,6 +71,8 @@ def check(step: Step, spec: AgentSpec, agent: ObservedAgent) -> HanSoloError | N
             expected, found = sorted(set(rules)), sorted(set(agent.tool_rules))
         case PatchSystem():
             expected, found = spec.system or "", agent.system
+        case PatchName(new_name=name):
+            expected, found = name, agent.name
         case _:
             pass
     return None if found == expected else not_verified(step, str(expected), str(found))
@@ -153,3 +158,8 @@ async def _patch_system(
 ) -> dict[str, object]:
     await gateway.patch_system(agent.id, spec.system or "")
     return {"previous": agent.system}
+
+
+async def _patch_name(step: PatchName, agent: ObservedAgent, gateway: Gateway) -> dict[str, object]:
+    await gateway.patch_name(agent.id, step.new_name)
+    return {"previous": step.old_name}

@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from . import diff_agent
-from .model import Consent, Desired, Listing, NoListing, Observed, ObservedServer, ObservedTool
+from .model import (
+    Consent,
+    Desired,
+    DesiredTool,
+    Listing,
+    NoListing,
+    Observed,
+    ObservedServer,
+    ObservedTool,
+)
 from .plan import (
     Finding,
     Plan,
@@ -58,6 +67,14 @@ def _find_server(desired: Desired, observed: Observed) -> ObservedServer | None:
 
 def _is_ours(tool: ObservedTool, desired: Desired) -> bool:
     return tool.server == desired.server.name
+
+
+def _was_ours(row: ObservedTool, tool: DesiredTool) -> bool:
+    """Say whether it is the declared tool to the letter, without a mark of whose it is.
+
+    Nobody loses it when it is registered again: without the mark Letta can not run it.
+    """
+    return row.lost_its_server and row.fingerprint == tool.fingerprint
 
 
 def _check_listing(desired: Desired, observed: Observed) -> Refusal | None:
@@ -169,18 +186,22 @@ def _diff_tools(desired: Desired, observed: Observed, server: ObservedServer | N
             result.steps.append(UpdateServer(server.id, server.name, tuple(changes)))  # type: ignore[arg-type]
     for tool in desired.tools:
         rows = observed.named(tool.name)
-        ours = next((row for row in rows if _is_ours(row, desired)), None)
+        ours = next((r for r in rows if _is_ours(r, desired) or _was_ours(r, tool)), None)
         if len(rows) > 1:
             result.findings.append(_duplicate(tool.name, rows))
         elif rows and ours is None:
             result.findings.append(_foreign(tool.name, rows[0]))
         elif server is not None and ours is None:
             result.steps.append(RegisterTool(tool.name))
-        elif server is not None and ours and ours.fingerprint != tool.fingerprint:
+        elif server is not None and ours and not _is_fresh(ours, tool):
             result.steps.append(UpdateTool(tool.name, ours.id))
         if ours is not None or not rows:
             result.usable[tool.name] = ours
     return result
+
+
+def _is_fresh(row: ObservedTool, tool: DesiredTool) -> bool:
+    return not row.lost_its_server and row.fingerprint == tool.fingerprint
 
 
 def _foreign(name: str, row: ObservedTool) -> Finding:

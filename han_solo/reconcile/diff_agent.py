@@ -18,6 +18,7 @@ from .plan import (
     DetachTool,
     Finding,
     PatchLlmConfig,
+    PatchName,
     PatchSystem,
     PatchToolRules,
     Step,
@@ -60,6 +61,7 @@ def diff_agent(
     described = AgentDiff()
     for block in desired.spec.blocks:
         _diff_block(block, agent.block(block.label), observed, described)
+    _diff_name(desired.spec, observed, described)
     _diff_model(desired.spec, agent, described)
     _diff_rules(desired.spec, agent, described)
     _diff_system(desired.spec, agent, described)
@@ -180,6 +182,27 @@ def _over_limit(block: BlockSpec, found: ObservedBlock) -> Finding:
         f"its limit stays {found.limit:,}.",
         "Shorten the block or raise the limit in the spec.",
         is_conflict=True,
+    )
+
+
+def _diff_name(spec: AgentSpec, observed: Observed, result: AgentDiff) -> None:
+    """Give a renamed agent its name back, unless two would bear it then."""
+    agent = observed.agent
+    if agent.name == spec.name:
+        return
+    if not observed.namesakes:
+        result.steps.append(PatchName(agent.name, spec.name))
+        return
+    others = ", ".join(observed.namesakes)
+    result.findings.append(
+        Finding(
+            "name_taken",
+            "name",
+            f"The agent {agent.id} is named {agent.name!r} in Letta, the spec says {spec.name!r}, "
+            f"and that name is borne by another ({others}).",
+            "Rename the other one in Letta, and run again.",
+            is_conflict=True,
+        )
     )
 
 

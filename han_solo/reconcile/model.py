@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final, Literal
 
 from .spec import AgentSpec, ToolRule
+
+MCP_TYPE: Final = "external_mcp"
+"""Letta's type of a tool that some MCP server listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Desired:
 class ObservedTool:
     """A tool of Letta's organisation. ``server`` owns it when it is an MCP server's.
 
-    ``fingerprint`` is None where it is not compared: on what no MCP server owns.
+    ``fingerprint`` is None where it is not compared: on what never was an MCP server's.
     """
 
     id: str
@@ -59,10 +62,17 @@ class ObservedTool:
     def is_builtin(self) -> bool:
         return self.tool_type.startswith("letta_")
 
+    @property
+    def lost_its_server(self) -> bool:
+        """Say whether tag and metadata are both gone, so that Letta can run it for nobody."""
+        return self.server is None and self.tool_type == MCP_TYPE
+
     def describe_owner(self) -> str:
         """Say whose it is, for a sentence."""
         if self.server is not None:
             return f"the MCP server {self.server!r}"
+        if self.lost_its_server:
+            return "an MCP server that is no longer named on it"
         return "Letta itself" if self.is_builtin else f"a {self.tool_type} tool"
 
 
@@ -134,13 +144,17 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What is, read whole."""
+    """What is, read whole.
+
+    ``namesakes`` are the agents that bear the spec's name, read when the agent itself does not.
+    """
 
     agent: ObservedAgent
     tools: tuple[ObservedTool, ...]
     servers: tuple[ObservedServer, ...]
     listing: Listing | NoListing
     known: Known = Known()
+    namesakes: tuple[str, ...] = ()
 
     def named(self, name: str) -> tuple[ObservedTool, ...]:
         """Return the organisation's tools of that name; more than one is a fault."""

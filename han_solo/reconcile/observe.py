@@ -1,7 +1,8 @@
 """Read what is: the agent, the organisation's tools, its MCP servers, and the bridge's own list.
 
 Four requests, all at once, whatever the number of tools; a sync without anything to do makes no
-others. From here on only our own values are used, so ``diff`` knows nothing of Letta's shapes.
+others (a renamed agent costs a fifth). From here on only our own values are used, so ``diff``
+knows nothing of Letta's shapes.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import Any, Self, TypeVar
 from ..errors import BridgeError
 from ..letta.views import AgentView, BlockView, McpServerView, ToolView
 from ..registry import ListedTool
-from .fingerprint import fingerprint_listed, fingerprint_stored
+from .fingerprint import fingerprint_listed, fingerprint_schema, fingerprint_stored
 from .gateway import Gateway
 from .model import (
+    MCP_TYPE,
     DesiredTool,
     Known,
     Listing,
@@ -35,9 +37,20 @@ T = TypeVar("T")
 
 
 async def observe(
-    gateway: Gateway, agent_id: str, list_live: ListLive, load_known: Callable[[], Awaitable[Known]]
+    gateway: Gateway,
+    agent_id: str,
+    name: str,
+    list_live: ListLive,
+    load_known: Callable[[], Awaitable[Known]],
 ) -> Observed:
     """Read everything that is compared.
+
+    Args:
+        gateway: Letta.
+        agent_id: the agent, which is known by its id alone.
+        name: the spec's name. Only when the agent bears another is it asked who else bears it.
+        list_live: asks the bridge.
+        load_known: loads what we remember.
 
     Raises:
         AgentGone: a confirmed 404 of the agent.
@@ -49,12 +62,15 @@ async def observe(
         servers = together.start(gateway.fetch_mcp_servers())
         listing = together.start(_list(list_live))
         known = together.start(load_known())
+    found = agent.result()
+    namesakes = await gateway.find_agents(name) if found.name != name else ()
     return Observed(
-        agent=build_agent(agent.result()),
+        agent=build_agent(found),
         tools=build_tools(tools.result()),
         servers=tuple(build_server(server) for server in servers.result()),
         listing=listing.result(),
         known=known.result(),
+        namesakes=tuple(view.id for view in namesakes),
     )
 
 
@@ -80,10 +96,16 @@ def build_tools(views: tuple[ToolView, ...]) -> tuple[ObservedTool, ...]:
             name=view.name,
             tool_type=view.tool_type,
             server=view.mcp_server,
-            fingerprint=None if view.mcp_server is None else fingerprint_stored(view),
+            fingerprint=_fingerprint(view),
         )
         for view in views
     )
+
+
+def _fingerprint(view: ToolView) -> str | None:
+    if view.mcp_server is not None:
+        return fingerprint_stored(view)
+    return fingerprint_schema(view) if view.tool_type == MCP_TYPE else None
 
 
 def build_server(view: McpServerView) -> ObservedServer:

@@ -109,6 +109,14 @@ class PatchSystem:
     new_length: int
 
 
+@dataclass(frozen=True, slots=True)
+class PatchName:
+    """Give the agent the spec's name again; it is known by its id, which stays."""
+
+    old_name: str
+    new_name: str
+
+
 Step = (
     RegisterServer
     | UpdateServer
@@ -122,6 +130,7 @@ Step = (
     | PatchLlmConfig
     | PatchToolRules
     | PatchSystem
+    | PatchName
 )
 
 FindingKind = Literal[
@@ -133,6 +142,7 @@ FindingKind = Literal[
     "orphaned_rule",
     "model_differs",
     "block_over_limit",
+    "name_taken",
     "not_ours",
 ]
 
@@ -200,6 +210,8 @@ def target_of(step: Step) -> str:
             return "tool_rules"
         case PatchSystem():
             return "system"
+        case PatchName():
+            return "name"
         case _:
             return step.name
 

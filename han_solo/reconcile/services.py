@@ -71,7 +71,7 @@ class ReconcileServices:
         async def load_known() -> Known:
             return await self.known.load_known(agent_id)
 
-        return await observe(self.gateway, agent_id, list_live, load_known)
+        return await observe(self.gateway, agent_id, self.spec.name, list_live, load_known)
 
 
 def build_services(

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from han_solo.errors import UsageError
-from han_solo.reconcile.plan import AttachBlock, PatchLlmConfig, PatchSystem, PatchToolRules
+from han_solo.reconcile.plan import (
+    AttachBlock,
+    PatchLlmConfig,
+    PatchName,
+    PatchSystem,
+    PatchToolRules,
+)
 from han_solo.reconcile.spec import BlockSpec, ToolRule, load_spec
 from tests.integration.reconcile_fixtures import Lab, build_tools, open_lab
 from tests.unit.reconcile_world import SPEC
@@ -125,6 +131,19 @@ async def test_a_prompt_changed_by_hand_is_put_right_and_kept_in_the_journal(lab
     assert outcome.run_id
     (step,) = await lab.services.journal.load_steps(outcome.run_id)
     assert step.detail == {"previous": "Someone's own words."}
+
+
+async def test_a_renamed_agent_is_given_its_name_back_under_its_id(lab: Lab) -> None:
+    await lab.sync()
+    agent_id = await lab.agent_id()
+    await lab.gateway.patch_name(agent_id, "someone else")
+
+    outcome = await lab.sync()
+
+    assert outcome.plan.steps == (PatchName("someone else", "ren"),)
+    assert outcome.in_sync
+    assert outcome.agent_id == agent_id
+    assert [agent.id for agent in await lab.gateway.find_agents("ren")] == [agent_id]
 
 
 async def test_a_kept_builtin_is_attached(lab: Lab) -> None:

@@ -76,19 +76,32 @@ async def test_a_tool_deleted_by_hand_is_registered_and_attached_again(lab: Lab)
     assert "tool_01" in await lab.attached()
 
 
-@pytest.mark.parametrize("tags", [["x"], [], ["mcp:other"]])
-async def test_a_tool_that_lost_its_servers_tag_is_mended_under_its_id(
-    lab: Lab, tags: list[str]
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tags": ["x"]},
+        {"tags": []},
+        {"tags": ["mcp:other"]},
+        {"tags": [], "metadata_": {}},
+        {"default_requires_approval": True},
+        {"return_char_limit": 100},
+    ],
+    ids=str,
+)
+async def test_a_tool_that_was_changed_by_hand_is_mended_under_its_id(
+    lab: Lab, change: dict[str, object]
 ) -> None:
     await lab.sync()
+    before = (await lab.tools())["tool_01"]
     tool_id = (await lab.attached())["tool_01"]
-    (await lab.http.patch(f"/v1/tools/{tool_id}", json={"tags": tags})).raise_for_status()
+    (await lab.http.patch(f"/v1/tools/{tool_id}", json=change)).raise_for_status()
+    assert (await lab.tools())["tool_01"] != before
 
     outcome = await lab.sync()
 
     assert outcome.plan.steps == (UpdateTool("tool_01", tool_id),)
     assert outcome.in_sync
-    assert (await lab.tools())["tool_01"].tags == (f"mcp:{SERVER}",)
+    assert (await lab.tools())["tool_01"] == before
     assert (await lab.attached())["tool_01"] == tool_id
 
 

@@ -256,6 +256,10 @@ class FakeLetta:
         self._call("patch_system", agent_id)
         return self._change(agent_id, system=system)
 
+    async def patch_name(self, agent_id: str, name: str) -> AgentView:
+        self._call("patch_name", agent_id)
+        return self._change(agent_id, name=name)
+
     # Inside
 
     def _call(self, name: str, target: str) -> None:

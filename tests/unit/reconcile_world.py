@@ -119,7 +119,7 @@ class World:
         async def load_known() -> Known:
             return self.notes.known
 
-        return await observe(self.letta, self.agent_id, list_live, load_known)
+        return await observe(self.letta, self.agent_id, self.spec.name, list_live, load_known)
 
     async def plan(self, *consent: Consent) -> Plan:
         return diff(self.desired, await self.observe(), consent=consent)

@@ -85,6 +85,26 @@ async def test_what_is_in_sync_is_one_line() -> None:
     assert show(world, await world.plan()) == "Nothing to do: ren has all 70 tools as declared.\n"
 
 
+async def test_a_conflict_is_not_called_nothing_to_do() -> None:
+    world = World(SEVENTY[:2])
+    await world.sync()
+    world.letta.add_tool("theirs")
+    world.declare(*SEVENTY[:2], listed("theirs"))
+
+    text = show(world, await world.plan())
+
+    assert "Nothing to do" not in text
+    assert "A sync can do nothing here: one conflict is left for someone to decide." in text
+
+
+async def test_a_rename_tells_both_names() -> None:
+    world = World(SEVENTY[:2])
+    await world.sync()
+    await world.letta.patch_name(world.agent_id, "other")
+
+    assert "ren, in place of other" in show(world, await world.plan())
+
+
 def test_an_agent_that_is_not_there_is_described() -> None:
     assert "There is no agent 'ren' yet" in show(World(SEVENTY), None)
 
