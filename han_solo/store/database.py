@@ -20,7 +20,7 @@ import asyncpg
 
 from .. import logs
 from ..errors import SettingsError
-from . import faults
+from . import faults, transactions
 from .urls import describe_url
 
 if TYPE_CHECKING:
@@ -38,6 +38,9 @@ CONNECT_TIMEOUT_S: Final = 15.0
 
 CLOSE_TIMEOUT_S: Final = 5.0
 """How long `close` waits for connections in use before it cuts them."""
+
+RELEASE_TIMEOUT_S: Final = 1.0
+"""How long a connection given back may take to cancel what it was still doing; then it is cut."""
 
 CACHED_STATEMENTS: Final = 100
 """asyncpg's own default; far above the number of our queries."""
@@ -123,7 +126,7 @@ class Database:
         """
         async with self._lend() as connection:
             if self.pooler == "transaction":
-                async with self._begin(connection):
+                async with transactions.begin(connection, self.where):
                     yield connection
             else:
                 yield connection
@@ -136,7 +139,7 @@ class Database:
             DatabaseUnavailable: as ``connection``; when it was lost at the commit the error says
                 that the outcome is not known, and is not retryable.
         """
-        async with self._lend() as connection, self._begin(connection):
+        async with self._lend() as connection, transactions.begin(connection, self.where):
             yield connection
 
     @asynccontextmanager
@@ -212,47 +215,25 @@ class Database:
             raise fault from error
 
     async def _release(self, connection: Connection) -> None:
-        """Give it back. What the body did is done: a connection that breaks here is only noted."""
+        """Give it back. What the body did is done: a connection that breaks here is only noted.
+
+        A cancelled statement is cancelled on the server too, and a server that hangs answers no
+        cancel: asyncpg shields that wait from the caller's deadline and waits as long as a
+        statement may take. With a timeout of its own it cuts the connection instead.
+        """
         try:
-            await self._pool.release(cast("_Proxy", connection))
+            await self._pool.release(cast("_Proxy", connection), timeout=RELEASE_TIMEOUT_S)
         except faults.FOREIGN as error:
             _log.debug("database.release_failed", error=type(error).__name__)
-
-    @asynccontextmanager
-    async def _begin(self, connection: Connection) -> AsyncIterator[None]:
-        """Run the body in a transaction.
-
-        asyncpg's own context manager would raise from its ROLLBACK on a lost connection, and so
-        hide why the body failed; and it does not tell a lost commit from a lost statement.
-        """
-        transaction = connection.transaction()
-        await transaction.start()
-        try:
-            yield
-        except BaseException:
-            if not _is_closed(connection):
-                await transaction.rollback()
-            raise
-        try:
-            await transaction.commit()
-        except faults.LOST as error:
-            raise faults.commit_unknown(self.where) from error
 
     def _raise_fault(self, error: Exception, connection: Connection) -> None:
         if faults.is_foreign(error):
             return
         fault = faults.statement_fault(
-            error, self.where, self._timeout_s, closed=_is_closed(connection)
+            error, self.where, self._timeout_s, closed=transactions.is_closed(connection)
         )
         if fault is not None:
             raise fault from error
-
-
-def _is_closed(connection: Connection) -> bool:
-    try:
-        return connection.is_closed()
-    except asyncpg.InterfaceError:  # the pool has taken it back, as it does with a cut one
-        return True
 
 
 async def _prepare(connection: Connection) -> None:
@@ -263,7 +244,7 @@ async def _prepare(connection: Connection) -> None:
 
 async def _prepare_pooled(connection: Connection) -> None:
     """Prepare inside a transaction, so that a pooler keeps to one server; see ``connection``."""
-    async with connection.transaction():
+    async with transactions.begin(connection, "the database"):
         await _prepare(connection)
 
 

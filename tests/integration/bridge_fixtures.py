@@ -84,7 +84,7 @@ async def running(tmp_path, registry, *, letta, database_url, agent_name, rights
 
 
 class Cable:
-    """A TCP proxy that can be cut: connections are refused at once while it is."""
+    """A TCP proxy that can be cut (connections are refused at once) or held (nothing passes)."""
 
     def __init__(self, url):
         parts = urlsplit(url)
@@ -92,6 +92,8 @@ class Cable:
         self._url = parts
         self._writers = set()
         self.is_cut = False
+        self._passing = asyncio.Event()
+        self._passing.set()
 
     async def __aenter__(self):
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -101,6 +103,7 @@ class Cable:
         return self
 
     async def __aexit__(self, *_error):
+        self.let_go()
         self.cut()
         self._server.close()
         await self._server.wait_closed()
@@ -113,6 +116,13 @@ class Cable:
     def mend(self):
         self.is_cut = False
 
+    def hold(self):
+        """Keep every connection, old and new, and pass nothing on, as a hung server does."""
+        self._passing.clear()
+
+    def let_go(self):
+        self._passing.set()
+
     async def _serve(self, reader, writer):
         if self.is_cut:
             writer.transport.abort()
@@ -121,16 +131,19 @@ class Cable:
         pair = {writer, far_writer}
         self._writers |= pair
         try:
-            await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
+            await asyncio.gather(
+                _copy(reader, far_writer, self._passing), _copy(far_reader, writer, self._passing)
+            )
         finally:
             self._writers -= pair
             for each in pair:
                 each.close()
 
 
-async def _copy(reader, writer):
+async def _copy(reader, writer, passing):
     with contextlib.suppress(ConnectionError):
         while piece := await reader.read(65536):
+            await passing.wait()
             writer.write(piece)
             await writer.drain()
     writer.close()

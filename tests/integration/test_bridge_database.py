@@ -39,7 +39,7 @@ async def bridge(tmp_path, cable, database_url):
         await KnownAgent(db, "Ren", Clock()).store_agent_id("agent-1")
     options = {"letta": connect_letta(NOWHERE), "agent_name": "Ren"}
     async with running(
-        tmp_path, load_registry(), database_url=cable.url, database_timeout_s=5, **options
+        tmp_path, load_registry(), database_url=cable.url, database_timeout_s=30, **options
     ) as bridge:
         yield bridge
 
@@ -134,6 +134,17 @@ async def test_a_database_that_goes_away_is_503_and_comes_back(bridge, cable, da
     async with Client(bridge.url, auth=bridge.token("agent")) as session:
         await session.call_tool("create_notecard", {"text": "back", "creator": "ren"})
     assert await count_cards(database_url) == 1
+
+
+async def test_a_database_that_hangs_is_told_in_the_health_and_comes_back(bridge, cable):
+    await bridge.wait_health(is_ok)
+    cable.hold()
+    async with asyncio.timeout(10):
+        health = await bridge.health()
+    assert health["memory_db_connected"] is False
+    assert "did not answer" in health["failed"]["memory_db"]
+    cable.let_go()
+    await bridge.wait_health(is_ok)
 
 
 async def test_a_database_cut_during_calls_leaves_nothing_half_written(bridge, cable, database_url):

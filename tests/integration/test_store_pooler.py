@@ -1,6 +1,8 @@
 """The store behind a pooler in transaction mode."""
 
 import asyncio
+import contextlib
+import time
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
@@ -14,6 +16,7 @@ from han_solo.store.database import Database
 from han_solo.store.migrate import apply_migrations
 from han_solo.tokens.service import Tokens
 
+from .bridge_fixtures import Cable
 from .store_fixtures import migrated
 from .transaction_pooler import TransactionPooler
 
@@ -106,6 +109,30 @@ async def test_a_statement_that_hangs_is_given_up_and_the_next_one_works(pooled_
         await db.ping()
     finally:
         await db.close()
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["held before", "made meanwhile"])
+async def test_a_database_that_hangs_is_given_up_at_the_callers_deadline(
+    pooled_url, database_url, is_new
+):
+    async with Cable(pooled_url) as cable:
+        db = await Database.connect(
+            cable.url, direct_url=database_url, pooler="transaction", pool_size=2, timeout_s=30
+        )
+        try:
+            async with contextlib.AsyncExitStack() as busy:
+                if is_new:  # the only connection is taken, so the pool makes another
+                    await busy.enter_async_context(db.connection())
+                cable.hold()
+                started = time.monotonic()
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(0.5):
+                        await db.ping()
+                assert time.monotonic() - started < 10
+                cable.let_go()
+            await db.ping()
+        finally:
+            await db.close()
 
 
 async def test_direct_goes_around_the_pooler(db):
