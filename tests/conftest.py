@@ -62,14 +62,14 @@ def cache() -> Path:
 @pytest.fixture
 def open_directory() -> Iterator[Path]:
     """Yield an empty directory that the user Postgres runs as can pass; ``tmp_path`` is closed."""
-    with servers.open_directory() as path:
+    with servers.open_directory(servers.find_memory_disk()) as path:
         yield path
 
 
 @pytest.fixture(scope="session")
 def server_home() -> Iterator[Home]:
     """Yield the home of the run's servers."""
-    with servers.open_directory() as path:
+    with servers.open_directory(servers.find_memory_disk()) as path:
         home = Home(path / "home")
         home.create()
         yield home
@@ -82,9 +82,22 @@ async def postgres_server(server_home: Home) -> AsyncIterator[EmbeddedPostgres]:
 
 
 @pytest.fixture
-async def database_url(postgres_server: EmbeddedPostgres) -> AsyncIterator[str]:
+async def empty_database_url(postgres_server: EmbeddedPostgres) -> AsyncIterator[str]:
     """Yield the URL of a fresh, empty database with the extension ``vector``; dropped after."""
     async with servers.fresh_database(postgres_server) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+async def template(postgres_server: EmbeddedPostgres) -> str:
+    """Return the name of a database with this release's schema; nobody connects to it."""
+    return await servers.make_template(postgres_server)
+
+
+@pytest.fixture
+async def database_url(postgres_server: EmbeddedPostgres, template: str) -> AsyncIterator[str]:
+    """Yield the URL of a fresh database with this release's schema; dropped after."""
+    async with servers.copied_database(postgres_server, template) as url:
         yield url
 
 

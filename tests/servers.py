@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import asyncpg
 import httpx
 
 from han_solo.embedded.letta_env import ensure_letta_env
@@ -24,8 +25,12 @@ from han_solo.embedded.postgres import EmbeddedPostgres
 from han_solo.embedded.progress import SilentProgress
 from han_solo.embedded.rehearsal_process import RehearsalProcess
 from han_solo.home import Home, default_cache
+from han_solo.store.database import Database
+from han_solo.store.migrate import apply_migrations
 
 _BRIDGE_PORTS = 8
+_MEMORY_DISK_BYTES = 4 * 2**30
+_TEMPLATE = "template_of_tests"
 
 
 @dataclass(frozen=True)
@@ -60,10 +65,23 @@ def cache_directory() -> Path:
     return Path(os.environ.get("HAN_SOLO_TEST_CACHE") or default_cache())
 
 
+def find_memory_disk() -> Path | None:
+    """Return a directory that is in memory, where a database is made five times as fast.
+
+    Containers often have one that is too small, or from which nothing can be run.
+    """
+    disk = Path("/dev/shm")
+    if not (disk.is_dir() and os.access(disk, os.W_OK)):
+        return None
+    found = os.statvfs(disk)
+    is_fit = found.f_bavail * found.f_frsize >= _MEMORY_DISK_BYTES
+    return disk if is_fit and not found.f_flag & os.ST_NOEXEC else None
+
+
 @contextmanager
-def open_directory() -> Iterator[Path]:
+def open_directory(parent: Path | None = None) -> Iterator[Path]:
     """Yield an empty directory that the user Postgres runs as can pass; removed at the end."""
-    path = Path(tempfile.mkdtemp(prefix="han-solo-test-"))
+    path = Path(tempfile.mkdtemp(prefix="han-solo-test-", dir=parent))
     path.chmod(0o711)
     try:
         yield path
@@ -130,6 +148,32 @@ async def run_all() -> AsyncIterator[tuple[EmbeddedPostgres, LettaServer]]:
             run_letta(home, postgres, model_url) as letta,
         ):
             yield postgres, letta
+
+
+async def make_template(postgres: EmbeddedPostgres) -> str:
+    """Make a database with this release's schema, to be copied, and return its name."""
+    db = await Database.connect(await postgres.create_database(_TEMPLATE))
+    try:
+        await apply_migrations(db)
+    finally:
+        await db.close()
+    return _TEMPLATE
+
+
+@asynccontextmanager
+async def copied_database(postgres: EmbeddedPostgres, template: str) -> AsyncIterator[str]:
+    """Copy a database, without the rights on it, and yield the copy's URL; dropped after."""
+    name = f"test_{uuid.uuid4().hex}"
+    admin = await asyncpg.connect(postgres.url("postgres", "postgres"))
+    try:
+        await admin.execute(f"CREATE DATABASE {name} OWNER han_solo TEMPLATE {template}")
+        await admin.execute(f"REVOKE ALL ON DATABASE {name} FROM PUBLIC")
+    finally:
+        await admin.close()
+    try:
+        yield postgres.url(name, "han_solo")
+    finally:
+        await postgres.drop_database(name)
 
 
 @asynccontextmanager

@@ -27,6 +27,12 @@ pytestmark = pytest.mark.usefixtures("letta_server")  # its environment is the o
 
 
 @pytest.fixture
+def database_url(empty_database_url):
+    """Return a database without anything of ours, as Letta is given one."""
+    return empty_database_url
+
+
+@pytest.fixture
 def environment(tmp_path, database_url):
     return {
         "PATH": os.environ["PATH"],

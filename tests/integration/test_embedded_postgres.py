@@ -198,9 +198,9 @@ class TestWhoMayConnect:
         ("role", "database"), [("letta", "han_solo"), ("han_solo", "letta"), ("letta", None)]
     )
     async def test_no_role_reaches_anothers_database(
-        self, postgres_server, database_url, role, database
+        self, postgres_server, empty_database_url, role, database
     ):
-        database = database or database_url.rpartition("/")[2]
+        database = database or empty_database_url.rpartition("/")[2]
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await run(postgres_server.url(database, role), "SELECT 1")
 
