@@ -5,15 +5,20 @@ package is the engine's own.
 """
 
 from .context import BlockContext, MemoryContext, OperatorContext
-from .declare import tool
+from .declare import Finding, guard, tool
 from .errors import HanSoloError
+from .guard_context import CheckContext, RemedyContext
 from .principals import Principal
 
 __all__ = [
     "BlockContext",
+    "CheckContext",
+    "Finding",
     "HanSoloError",
     "MemoryContext",
     "OperatorContext",
     "Principal",
+    "RemedyContext",
+    "guard",
     "tool",
 ]

@@ -23,7 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, Literal
 
-from .declare import MODULE_SPECS, ToolSpec
+from .declare import GUARD_SPECS, MODULE_SPECS
 from .errors import DeclarationError, HanSoloError
 from .registry import Registry, build_registry
 
@@ -61,7 +61,10 @@ def load_registry(extensions: Iterable[Path] = ()) -> Registry:
         refuse_writable_by_others(root)
         roots.append(root)
     modules = [module for root in roots for kind in KINDS for module in _load_kind(root, kind)]
-    return build_registry(_collect(modules))
+    return build_registry(
+        tools=[spec for module in modules for spec in vars(module).get(MODULE_SPECS, ())],
+        guards=[spec for module in modules for spec in vars(module).get(GUARD_SPECS, ())],
+    )
 
 
 def refuse_writable_by_others(root: Path) -> None:
@@ -155,9 +158,3 @@ def _load_file(name: str, path: Path) -> ModuleType:
             hint="Mend the file or take it out of the folder; nothing was started.",
         ) from error
     return module
-
-
-def _collect(modules: Iterable[ModuleType]) -> Iterator[ToolSpec]:
-    """Yield the tools each module declares; what it merely imports belongs to the other one."""
-    for module in modules:
-        yield from vars(module).get(MODULE_SPECS, ())

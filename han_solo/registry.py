@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Protocol, TypeVar
 
-from .declare import ToolSpec
+from .declare import GuardSpec, ToolSpec
 from .errors import DeclarationError
 from .principals import Audience, is_shown
 
@@ -28,9 +29,10 @@ class ListedTool:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The tools of this process, by name in sorted order."""
+    """The tools and guards of this process, each by name in sorted order."""
 
     tools: tuple[ToolSpec, ...]
+    guards: tuple[GuardSpec, ...] = ()
 
     def __iter__(self) -> Iterator[ToolSpec]:
         return iter(self.tools)
@@ -46,18 +48,32 @@ class Registry:
         return tuple(tool for tool in self.tools if is_shown(tool.audience, kind))
 
 
-def build_registry(tools: Iterable[ToolSpec]) -> Registry:
+def build_registry(tools: Iterable[ToolSpec], guards: Iterable[GuardSpec] = ()) -> Registry:
     """Build a registry.
 
     Raises:
-        DeclarationError: when two tools bear one name; both places are named.
+        DeclarationError: when two tools, or two guards, bear one name; both places are named.
     """
-    by_name: dict[str, ToolSpec] = {}
-    for spec in tools:
+    return Registry(_by_name("tools", tools), _by_name("guards", guards))
+
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+    @property
+    def source(self) -> str: ...
+
+
+N = TypeVar("N", bound=_Named)
+
+
+def _by_name(kind: str, specs: Iterable[N]) -> tuple[N, ...]:
+    by_name: dict[str, N] = {}
+    for spec in specs:
         first = by_name.setdefault(spec.name, spec)
         if first is not spec:
             raise DeclarationError(
-                f"Two tools are named {spec.name!r}: {first.source} and {spec.source}.",
+                f"Two {kind} are named {spec.name!r}: {first.source} and {spec.source}.",
                 hint="Rename one of them.",
             )
-    return Registry(tuple(by_name[name] for name in sorted(by_name)))
+    return tuple(by_name[name] for name in sorted(by_name))

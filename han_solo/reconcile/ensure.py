@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 
 from .. import logs
 from ..errors import HanSoloError, PlanRefused
@@ -19,7 +19,7 @@ from .diff import diff
 from .identity import ensure_agent
 from .journal import hold_lock
 from .model import Consent, Desired, Observed
-from .plan import Plan, plan_json
+from .plan import Plan, Step, plan_json
 from .services import ReconcileServices
 
 _log = logs.get("reconcile")
@@ -71,6 +71,7 @@ async def ensure_ren_tools(
     prune: bool = False,
     detach_builtin_memory: bool = False,
     expected: Plan | None = None,
+    only: Callable[[Step], bool] | None = None,
 ) -> Outcome:
     """Bring the agent in line with its declaration.
 
@@ -79,6 +80,8 @@ async def ensure_ren_tools(
         prune: detach tools that are not declared; they are never deleted.
         detach_builtin_memory: detach Letta's own memory tools, which undo block writes.
         expected: the plan that someone agreed to; another one is refused.
+        only: which of the steps to take; all of them when left out. The others stay in
+            ``Outcome.remaining``.
 
     Raises:
         PlanRefused: a brake held (``bridge_cold``, ``bridge_differs``, ``name_collision``,
@@ -100,6 +103,8 @@ async def ensure_ren_tools(
         observed = await services.observe(agent_id, desired.server.token)
         plan = diff(desired, observed, consent=consent)
         _refuse(plan, expected, agent_id)
+        if only is not None:
+            plan = replace(plan, steps=tuple(step for step in plan.steps if only(step)))
         run_id = None
         if plan.steps:
             run_id, observed = await _carry_out(services, plan, desired, observed)

@@ -21,10 +21,14 @@ SOURCES = sorted(
 def test_the_public_surface_is_what_extensions_may_use():
     assert sorted(han_solo.__all__) == [
         "BlockContext",
+        "CheckContext",
+        "Finding",
         "HanSoloError",
         "MemoryContext",
         "OperatorContext",
         "Principal",
+        "RemedyContext",
+        "guard",
         "tool",
     ]
 

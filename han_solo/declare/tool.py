@@ -1,8 +1,6 @@
-"""Declarations: ``@tool`` (``@guard`` and ``@job`` come with what runs them) as frozen specs.
+"""``@tool``: an annotated async function becomes a frozen ``ToolSpec``.
 
-Declaring has no effect on the world: the decorator attaches a ``ToolSpec`` to the function and
-returns the function, and notes it in its module. ``han_solo.loader`` collects the specs into a
-registry; MCP registration, the desired set and the reference pages are projections of that.
+MCP registration, the desired set and the reference pages are projections of the specs.
 """
 
 from __future__ import annotations
@@ -14,33 +12,14 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
-from .errors import DeclarationError
-from .principals import AUDIENCES, Audience, Effect
+from ..errors import DeclarationError
+from ..principals import AUDIENCES, Audience, Effect
+from .letta_names import LETTA_BUILTINS
 
 ContextLevel = Literal["memory", "block", "operator"]
 
 MAX_NAME_CHARS: Final = 48
 """Letta refuses longer names, and one such name makes its whole refresh a 400."""
-
-LETTA_BUILTINS: Final[frozenset[str]] = frozenset(
-    """
-    archival_memory_insert archival_memory_search conversation_search core_memory_append
-    core_memory_replace fetch_webpage finish_rethinking_memory grep_files memory
-    memory_apply_patch memory_finish_edits memory_insert memory_replace memory_rethink open_files
-    rethink_user_memory run_code run_code_with_tools search_memory semantic_search_files
-    send_message send_message_to_agent_and_wait_for_reply send_message_to_agent_async
-    send_message_to_agents_matching_tags store_memories web_search
-    """.split()
-)
-"""Letta 0.16.8 overwrites tools of these names with its own at every start."""
-
-LETTA_MEMORY_BUILTINS: Final[frozenset[str]] = frozenset(
-    """
-    core_memory_append core_memory_replace memory memory_apply_patch memory_finish_edits
-    memory_insert memory_replace memory_rethink finish_rethinking_memory rethink_user_memory
-    """.split()
-)
-"""Those that write back the turn's opening snapshot of all blocks, and so revert ours."""
 
 SPEC_ATTRIBUTE: Final = "__han_solo_tool__"
 MODULE_SPECS: Final = "__han_solo_tools__"

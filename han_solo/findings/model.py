@@ -1,0 +1,76 @@
+"""The rows of findings, guard runs and remedies, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Literal
+
+from ..declare import Severity
+
+RemedyOutcome = Literal["done", "no_effect", "failed", "abandoned"]
+
+COULD_NOT_LOOK: Final = "check_failed"
+"""Key of the finding that a guard's own check failed; what it saw earlier stays open meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRow:
+    """One finding, from its opening until it was resolved."""
+
+    id: int
+    guard: str
+    agent_id: str
+    key: str
+    severity: Severity
+    summary: str
+    hint: str
+    detail: Mapping[str, object]
+    opened_at: datetime
+    last_seen_at: datetime
+    times_seen: int
+    alerted_at: datetime | None
+    resolved_at: datetime | None
+
+    @property
+    def is_open(self) -> bool:
+        return self.resolved_at is None
+
+
+@dataclass(frozen=True, slots=True)
+class GuardRun:
+    """The last run of a guard. ``looked_at`` is when it last could look; ``error`` why not now."""
+
+    guard: str
+    agent_id: str
+    finished_at: datetime
+    looked_at: datetime | None
+    duration_ms: int
+    findings: int
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RemedyRow:
+    """One attempt to repair; ``outcome`` is None while it runs."""
+
+    id: int
+    guard: str
+    agent_id: str
+    finding_ids: tuple[int, ...]
+    epoch: int
+    started_at: datetime
+    finished_at: datetime | None
+    outcome: RemedyOutcome | None
+    what: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What a run changed: ids of findings that are open, that are new, and that are gone."""
+
+    open_ids: tuple[int, ...] = ()
+    opened_ids: tuple[int, ...] = ()
+    resolved: Mapping[int, str] = field(default_factory=dict)
+    """Key of each resolved finding, by id."""

@@ -1,0 +1,227 @@
+"""What a guard may touch: a check looks, a remedy acts; bound to one agent and one run.
+
+What a check asks for is read once a run and shared by all guards of that run, so a dozen guards
+cost about as many requests as one sync. Nothing a check is given has a method that writes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from .blocks.model import BlockState, Version, VersionEntry
+    from .blocks.service import Blocks
+    from .clock import Clock
+    from .findings.service import Findings
+    from .findings.snapshots import SnapshotReader, Snapshots
+    from .letta.gateway import LettaGateway
+    from .letta.runs import KeptTurn, RunView
+    from .letta.views import AgentView, BlockView, HealthView, McpServerView, ModelView, ToolView
+    from .reconcile.ensure import Outcome
+    from .reconcile.model import Observed
+    from .reconcile.plan import Plan, Step
+    from .reconcile.services import ReconcileServices
+    from .reconcile.spec import AgentSpec
+    from .turns.model import TurnRecord
+    from .turns.service import Turns
+
+T = TypeVar("T")
+
+
+class LettaReads(Protocol):
+    """Letta, to look at."""
+
+    @property
+    def base_url(self) -> str: ...
+    async def health(self) -> HealthView: ...
+    async def fetch_models(self) -> tuple[ModelView, ...]: ...
+    async def fetch_agent(self, agent_id: str) -> AgentView: ...
+    async def find_agents(self, name: str) -> tuple[AgentView, ...]: ...
+    async def fetch_tools(self) -> tuple[ToolView, ...]: ...
+    async def fetch_mcp_servers(self) -> tuple[McpServerView, ...]: ...
+    async def fetch_block(self, block_id: str) -> BlockView: ...
+    async def fetch_active_runs(self, agent_id: str) -> tuple[RunView, ...]: ...
+    async def fetch_kept(self, run: RunView) -> KeptTurn: ...
+
+
+class BlockReads(Protocol):
+    """Core blocks and their versions, to look at."""
+
+    async def list(self) -> tuple[BlockState, ...]: ...
+    async def history(
+        self, label: str, *, limit: int = 20, before: int | None = None
+    ) -> tuple[VersionEntry, ...]: ...
+    async def version(self, label: str, number: int) -> Version: ...
+
+
+@dataclass(frozen=True, slots=True)
+class GuardServices:
+    """What the guards of one agent work on. ``blocks`` writes as the caretaker."""
+
+    reconcile: ReconcileServices
+    letta: LettaGateway
+    blocks: Blocks
+    turns: Turns
+    findings: Findings
+    snapshots: Snapshots
+    clock: Clock
+
+
+@dataclass(slots=True)
+class Looks:
+    """What was read in one run, each once."""
+
+    _seen: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
+
+    async def once(self, what: str, read: Callable[[], Awaitable[T]]) -> T:
+        if what not in self._seen:
+            self._seen[what] = asyncio.ensure_future(read())
+        result: T = await self._seen[what]
+        return result
+
+
+class CheckContext:
+    """What a check may look at.
+
+    ``now`` is the time of the run.
+    """
+
+    def __init__(
+        self,
+        services: GuardServices,
+        agent_id: str,
+        *,
+        now: datetime,
+        looks: Looks | None = None,
+    ) -> None:
+        self._services = services
+        self._looks = looks or Looks()
+        self.agent_id = agent_id
+        self.now = now
+
+    @property
+    def agent_name(self) -> str:
+        """Return the name of the spec."""
+        return self.spec.name
+
+    @property
+    def spec(self) -> AgentSpec:
+        return self._services.reconcile.spec
+
+    @property
+    def bridge_name(self) -> str:
+        """Return the name under which our bridge is an MCP server in Letta."""
+        return self._services.reconcile.bridge_name
+
+    @property
+    def declared_tools(self) -> frozenset[str]:
+        """Return the names of the agent's set in the registry."""
+        return frozenset(tool.name for tool in self._services.reconcile.declared)
+
+    @property
+    def stored_ids(self) -> StoredIds:
+        """Return where copies of the agent's id are kept."""
+        return StoredIds(self._services.reconcile)
+
+    @property
+    def letta(self) -> LettaReads:
+        return self._services.letta
+
+    @property
+    def block_history(self) -> BlockReads:
+        return self._services.blocks
+
+    @property
+    def snapshots(self) -> SnapshotReader:
+        return self._services.snapshots
+
+    async def agent(self) -> AgentView:
+        """Return the agent, whole.
+
+        Raises:
+            AgentGone: a confirmed 404.
+            LettaError: Letta did not say.
+        """
+        return await self._looks.once(
+            "agent", lambda: self._services.letta.fetch_agent(self.agent_id)
+        )
+
+    async def observed(self) -> Observed:
+        """Return what a sync compares."""
+        services = self._services.reconcile
+        return await self._looks.once(
+            "observed",
+            lambda: services.observe(self.agent_id, services.build_desired().server.token),
+        )
+
+    async def plan(self) -> Plan:
+        """Return what a sync would do now; nothing is done."""
+        from .reconcile.diff import diff  # noqa: PLC0415 - a guard's import of the front stays light
+
+        return diff(self._services.reconcile.build_desired(), await self.observed())
+
+    async def blocks(self) -> tuple[BlockState, ...]:
+        """Return the blocks as they are in Letta, each with the version that it holds."""
+        return await self._looks.once("blocks", self._services.blocks.list)
+
+    async def turns(self, limit_rows: int = 20) -> Sequence[TurnRecord]:
+        """Return the last turns that were sent through us, the newest first."""
+        return await self._looks.once(
+            f"turns {limit_rows}", lambda: self._services.turns.list(limit_rows=limit_rows)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredIds:
+    """The copies of the agent's id that are not Letta's."""
+
+    _reconcile: ReconcileServices = field(repr=False)
+
+    @property
+    def from_settings(self) -> str | None:
+        return self._reconcile.agent_id
+
+    async def from_database(self) -> str | None:
+        return await self._reconcile.known.load_agent_id()
+
+
+class RemedyContext(CheckContext):
+    """What a remedy may do beside looking. ``epoch`` is the leader's, under which it runs."""
+
+    def __init__(
+        self,
+        services: GuardServices,
+        agent_id: str,
+        *,
+        now: datetime,
+        epoch: int,
+    ) -> None:
+        super().__init__(services, agent_id, now=now)
+        self.epoch = epoch
+
+    @property
+    def letta_writes(self) -> LettaGateway:
+        return self._services.letta
+
+    @property
+    def reconcile(self) -> ReconcileServices:
+        return self._services.reconcile
+
+    @property
+    def blocks_writer(self) -> Blocks:
+        """Return the blocks, written as the caretaker."""
+        return self._services.blocks
+
+    @property
+    def snapshots_writer(self) -> Snapshots:
+        return self._services.snapshots
+
+    async def apply(self, only: Callable[[Step], bool] | None = None) -> Outcome:
+        """Take the steps of the plan for what is there now; see ``ensure_ren_tools``."""
+        from .reconcile.ensure import ensure_ren_tools  # noqa: PLC0415 - as above
+
+        return await ensure_ren_tools(self._services.reconcile, only=only)

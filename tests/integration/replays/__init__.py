@@ -1,0 +1,1 @@
+"""One module a guard: ``replay(world)`` makes the incident happen again and asserts what comes."""
