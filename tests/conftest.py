@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
@@ -23,7 +24,13 @@ _SERVER_TIMEOUT_S = 900  # the first test that asks waits for Letta's environmen
 
 
 def pytest_configure() -> None:
-    """Take every setting and key of the machine out of the environment, for the whole run."""
+    """Take every setting and key of the machine out of the environment, for the whole run.
+
+    A shell that runs the tests in the background makes them deaf to an interrupt, and with them the
+    commands that tests start and interrupt; so that is undone.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in list(os.environ):
         is_ours = name.startswith("HAN_SOLO_") and name != "HAN_SOLO_TEST_CACHE"
         if is_ours or name.startswith("LETTA_") or name.endswith("_API_KEY"):
