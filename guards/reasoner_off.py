@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from han_solo import CheckContext, Finding, RemedyContext, guard
-from han_solo.reconcile.plan import PatchLlmConfig
+from han_solo import CheckContext, Finding, guard
+
+from ._settings import put_settings_back
 
 
-async def _turn_off(context: RemedyContext, _findings: tuple[Finding, ...]) -> str:
-    await context.apply(lambda step: isinstance(step, PatchLlmConfig))
-    return "The declared model settings were put back with llm_config alone, and read back."
-
-
-@guard(every_s=60, incident="silent-switch", mode="repair", remedy=_turn_off)
+@guard(every_s=60, incident="silent-switch", mode="repair", remedy=put_settings_back)
 async def reasoner_off(context: CheckContext) -> tuple[Finding, ...]:
     """Find an agent whose ``enable_reasoner`` is not what the spec declares.
 
@@ -19,18 +15,17 @@ async def reasoner_off(context: CheckContext) -> tuple[Finding, ...]:
     """
     declared = context.spec.model.enable_reasoner
     config = (await context.agent()).llm_config
-    found = config.get("enable_reasoner")
-    if found == declared or (declared is False and not found):
+    found = bool(config.get("enable_reasoner"))
+    if found == declared:
         return ()
     tokens = config.get("max_reasoning_tokens")
-    is_mute = bool(found) and not tokens
     return (
         Finding(
             key="enable_reasoner",
-            summary=f"enable_reasoner is {found} in Letta and {declared} in the spec; "
-            f"max_reasoning_tokens is {tokens}, the model {config.get('handle')}.",
+            summary=f"enable_reasoner is {found} in Letta and {declared} in the spec, with "
+            f"max_reasoning_tokens {tokens} and the model {config.get('handle')}.",
             hint="In mode repair the declared settings are put back; by hand: sync-tools.",
-            severity="critical" if is_mute else "warning",
+            severity="critical" if found and not tokens else "warning",
             detail={
                 "enable_reasoner": found,
                 "max_reasoning_tokens": tokens,

@@ -7,7 +7,7 @@ cost about as many requests as one sync. Nothing a check is given has a method t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -39,12 +39,14 @@ class LettaReads(Protocol):
     def base_url(self) -> str: ...
     async def health(self) -> HealthView: ...
     async def fetch_models(self) -> tuple[ModelView, ...]: ...
+    async def fetch_model_config(self, handle: str) -> Mapping[str, object] | None: ...
     async def fetch_agent(self, agent_id: str) -> AgentView: ...
     async def find_agents(self, name: str) -> tuple[AgentView, ...]: ...
     async def fetch_tools(self) -> tuple[ToolView, ...]: ...
     async def fetch_mcp_servers(self) -> tuple[McpServerView, ...]: ...
     async def fetch_block(self, block_id: str) -> BlockView: ...
     async def fetch_active_runs(self, agent_id: str) -> tuple[RunView, ...]: ...
+    async def fetch_last_runs(self, agent_id: str) -> tuple[RunView, ...]: ...
     async def fetch_kept(self, run: RunView) -> KeptTurn: ...
 
 
@@ -69,6 +71,8 @@ class GuardServices:
     findings: Findings
     snapshots: Snapshots
     clock: Clock
+    callback_tools: frozenset[str] = frozenset()
+    """Names of the registry's tools that may message the agent."""
 
 
 @dataclass(slots=True)
@@ -121,6 +125,11 @@ class CheckContext:
     def declared_tools(self) -> frozenset[str]:
         """Return the names of the agent's set in the registry."""
         return frozenset(tool.name for tool in self._services.reconcile.declared)
+
+    @property
+    def callback_tools(self) -> frozenset[str]:
+        """Return the names of our tools that may message the agent."""
+        return self._services.callback_tools
 
     @property
     def stored_ids(self) -> StoredIds:

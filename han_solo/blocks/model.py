@@ -87,6 +87,8 @@ class Rights:
         return self.writers.get(label, DEFAULT_WRITERS)
 
     def may_write(self, author: Author, label: str) -> bool:
+        if author.kind == "han_solo":  # it puts versions back, and has no text of its own
+            return True
         writers = self.writers_of(label)
         return author.kind in writers or (author.kind == "job" and author.name in writers)
 

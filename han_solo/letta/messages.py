@@ -59,6 +59,10 @@ class MessageCalls(AgentCalls):
         """
         return await runs.fetch_runs(self._link, agent_id, active=True)
 
+    async def fetch_last_runs(self, agent_id: str) -> tuple[runs.RunView, ...]:
+        """Fetch the agent's last runs, newest first, whoever began them."""
+        return await runs.fetch_runs(self._link, agent_id, active=False)
+
     async def find_runs(
         self, agent_id: str, turn_ids: Collection[UUID]
     ) -> Mapping[UUID, runs.RunView]:

@@ -59,6 +59,8 @@ class ToolView:
     mcp_server_id: str | None = None
     requires_approval: bool = False
     return_char_limit: int = RETURN_CHAR_LIMIT
+    source_code: str = field(default="", repr=False)
+    """Python of a custom tool, which Letta runs in its own sandbox; a stub for other kinds."""
 
     @property
     def is_letta_builtin(self) -> bool:
@@ -190,6 +192,7 @@ def parse_tool(source: object) -> ToolView:
         mcp_server_id=fields.opt_str(owner, "server_id"),
         requires_approval=body.get("default_requires_approval") is True,
         return_char_limit=limit if isinstance(limit, int) else RETURN_CHAR_LIMIT,
+        source_code=fields.opt_str(body, "source_code") or "",
     )
 
 
