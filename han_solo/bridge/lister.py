@@ -71,11 +71,17 @@ async def _fetch_page(
         raise BridgeError(
             f"The bridge at {url} does not answer ({type(error).__name__}).", hint=_START
         ) from error
-    if response.status_code in {401, 403}:
+    if response.status_code == httpx.codes.UNAUTHORIZED:
         raise BridgeError(
-            f"The bridge at {url} refuses the token ({response.status_code}).",
+            f"The bridge at {url} refuses the token (401).",
             hint="Stop the bridge and start it again (han-solo up does): it makes a good one and "
             "gives it to Letta.",
+        )
+    if response.status_code == httpx.codes.FORBIDDEN:
+        raise BridgeError(
+            f"The bridge at {url} refuses the call (403): {_read_error(response)}",
+            hint="A new token does not help: see what stands between here and the bridge (a proxy, "
+            "a VPN), and whether HAN_SOLO_BRIDGE_URL is the bridge's own address.",
         )
     if response.status_code != httpx.codes.OK:
         raise BridgeError(

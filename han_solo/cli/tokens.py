@@ -29,6 +29,13 @@ app = typer.Typer(
 )
 
 AGENT: Final = "agent"
+_OWN: Final = {
+    AGENT: "Letta calls the bridge with this token: without it the agent has no tools.",
+    "operator": "This is the installation's own token: without it nobody here can administer the "
+    "bridge.",
+}
+"""The tokens that the bridge makes for itself, and what would be lost with each."""
+
 OWN_GRACE: Final = "1h"
 """The bridge and Letta hold the old one until the next sync."""
 
@@ -123,11 +130,7 @@ async def revoke(
     settings = run.settings()
     async with open_database(settings) as db:
         tokens = Tokens(db)
-        if name == AGENT and await _lies_in_home(tokens, settings.at, name):
-            raise UsageError(
-                "Letta calls the bridge with this token: without it the agent has no tools.",
-                hint="Replace it instead: han-solo tokens rotate agent.",
-            )
+        await _refuse_own(tokens, settings.at, name)
         revoked = await tokens.revoke(name)
     for record in revoked:
         run.out().print(f"Token {record.name} ({record.id}) is revoked.")
@@ -210,6 +213,20 @@ def _show_issued(issued: IssuedToken, what: str, *, quiet: bool) -> None:
         if not alone:
             words.print("This is the only time it is shown:\n")
     print(issued.token)
+
+
+async def _refuse_own(tokens: Tokens, home: Home, name_or_id: str) -> None:
+    """Refuse to revoke what the installation itself works with, named or given by its id."""
+    from ..tokens.model import parse_text
+
+    for own, loss in _OWN.items():
+        kept = parse_text(home.read_token(own) or "")
+        if kept and name_or_id in {own, kept[0]} and await _lies_in_home(tokens, home, own):
+            raise UsageError(
+                loss,
+                hint=f"Replace it instead: han-solo tokens rotate {own}. The old one can then be "
+                "revoked by its id.",
+            )
 
 
 async def _lies_in_home(tokens: Tokens, home: Home, name: str) -> bool:

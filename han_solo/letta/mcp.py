@@ -109,16 +109,35 @@ async def register_tool(link: Link, server_name: str, tool_name: str) -> views.T
     return tool
 
 
+_GATEWAY: Final = (
+    (
+        "401",
+        "refuses the token Letta has for it.",
+        "Run sync-tools: it gives Letta the token and URL of now.",
+    ),
+    (
+        "403",
+        "refuses Letta's call (403).",
+        "See HAN_SOLO_BRIDGE_URL, and what stands before the bridge; a new token does not help.",
+    ),
+)
+"""What Letta's 502 quotes of the bridge's answer, what it says, and what to do."""
+
+_NO_ANSWER: Final = (
+    "does not answer Letta.",
+    "Start the bridge (han-solo bridge), then sync-tools.",
+)
+
+
 def _explain(error: LettaUnavailable, server_name: str, tool_name: str) -> LettaUnavailable:
     """Say which 5xx it is: the bridge away, the bridge refusing Letta, or the name not listed."""
     if error.status_code == httpx.codes.BAD_GATEWAY:
-        refused = "401" in error.message or "403" in error.message
+        words, hint = next(
+            (found for status, *found in _GATEWAY if status in error.message), _NO_ANSWER
+        )
         return LettaUnavailable(
-            f"Letta can not register {tool_name!r}: the MCP server {server_name!r} "
-            + ("refuses the token Letta has for it." if refused else "does not answer Letta."),
-            hint="Run sync-tools: it gives Letta the token and URL of now."
-            if refused
-            else "Start the bridge (han-solo bridge), then sync-tools.",
+            f"Letta can not register {tool_name!r}: the MCP server {server_name!r} {words}",
+            hint=hint,
             status_code=error.status_code,
         )
     if error.status_code == httpx.codes.INTERNAL_SERVER_ERROR:

@@ -200,12 +200,16 @@ class Tokens:
                 raise Unauthenticated("The token is not known.", hint=_NEW)
             record = _record(row)
             state = record.state(now)
-            if state in ("revoked", "expired"):
-                word = "was revoked" if state == "revoked" else "has expired"
+            if state == "revoked":
                 raise Unauthenticated(
-                    f"The token {record.name!r} {word}.",
-                    hint="Use the one that replaced it, or make one: han-solo tokens rotate "
-                    f"{record.name}.",
+                    f"The token {record.name!r} was revoked.",
+                    hint="Use the one that replaced it, or make one: han-solo tokens create "
+                    f"{record.name} --kind {record.kind}.",
+                )
+            if state == "expired":
+                raise Unauthenticated(
+                    f"The token {record.name!r} has expired.",
+                    hint=f"Replace it: han-solo tokens rotate {record.name}.",
                 )
             not_since = now - LAST_USED_PRECISION
             if record.last_used_at is None or record.last_used_at < not_since:

@@ -128,6 +128,22 @@ async def test_a_revoked_token_is_dead_at_once_and_stays_on_record(tokens):
     assert record.revoked_at == NOW
 
 
+async def test_what_ended_says_what_makes_another(tokens, clock):
+    revoked = await tokens.create("cc", "client")
+    await tokens.revoke("cc")
+    expired = await tokens.create("ren", "agent", expires_at=NOW + MINUTE)
+    clock.moment += 2 * MINUTE
+    hints = {}
+    for issued in (revoked, expired):
+        with pytest.raises(Unauthenticated) as caught:
+            await tokens.verify(issued.token)
+        hints[issued.record.name] = caught.value.hint
+    assert "tokens create cc --kind client" in hints["cc"]
+    assert "tokens rotate ren" in hints["ren"]
+    await tokens.create("cc", "client")
+    await tokens.rotate("ren")
+
+
 async def test_revoking_by_id_twice_changes_nothing_the_second_time(tokens, clock):
     issued = await tokens.create("ren", "agent")
     await tokens.revoke(issued.record.id)

@@ -93,8 +93,7 @@ def test_the_list_shows_states_and_no_secrets(tokens_command):
     assert (listed["cc"]["state"], listed["ren"]["state"]) == ("revoked", "live")
     assert listed["ren"]["scopes"] == ["memory:read"]
     table = tokens_command("list").stdout
-    assert "ren" in table
-    assert "cc" not in table
+    assert [line.split()[0] for line in table.splitlines()] == ["name", "ren"]
 
 
 def test_an_empty_list_says_what_to_do(tokens_command):
@@ -173,14 +172,32 @@ async def test_a_token_in_the_home_is_replaced_there_and_nothing_dies_at_once(
     assert "sync-tools" in done.stderr
 
 
-async def test_the_token_that_letta_calls_with_is_not_revoked(
-    tokens_command, database_url, tmp_path
+@pytest.mark.parametrize("by", ["name", "id"])
+@pytest.mark.parametrize("own", ["agent", "operator"])
+async def test_a_token_that_the_installation_works_with_is_not_revoked(
+    tokens_command, database_url, tmp_path, own, by
 ):
-    tokens_command("create", "agent", "--kind", "agent", "--write")
+    tokens_command("create", own, "--kind", own, "--write")
+    (listed,) = json.loads(tokens_command("list", "--json").stdout)
 
-    done = tokens_command("revoke", "agent")
+    done = tokens_command("revoke", listed[by])
 
     assert done.returncode == 2
-    assert "without it the agent has no tools" in done.stderr
-    kept = (tmp_path / "home" / "tokens" / "agent").read_text().strip()
-    assert (await verify(database_url, kept)).name == "agent"
+    assert {"agent": "has no tools", "operator": "can administer"}[own] in done.stderr
+    assert f"tokens rotate {own}" in done.stderr
+    kept = (tmp_path / "home" / "tokens" / own).read_text().strip()
+    assert (await verify(database_url, kept)).name == own
+
+
+async def test_the_old_one_of_a_rotated_token_is_revoked_by_its_id(tokens_command, database_url):
+    tokens_command("create", "agent", "--kind", "agent", "--write")
+    (old,) = json.loads(tokens_command("list", "--json").stdout)
+    tokens_command("rotate", "agent")
+
+    assert tokens_command("revoke", old["id"]).returncode == 0
+
+    listed = json.loads(tokens_command("list", "--all", "--json").stdout)
+    assert {row["id"] == old["id"]: row["state"] for row in listed} == {
+        True: "revoked",
+        False: "live",
+    }

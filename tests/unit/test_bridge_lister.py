@@ -33,7 +33,7 @@ async def test_every_page_is_read():
     ("answer", "said"),
     [
         (httpx.Response(401, json={"error": "No."}), "refuses the token (401)"),
-        (httpx.Response(403, json={"error": "No."}), "refuses the token (403)"),
+        (httpx.Response(403, json={"error": "No."}), "refuses the call (403): No."),
         (httpx.Response(503, json={"error": "Postgres is away."}), "503: Postgres is away."),
         (httpx.Response(502, text="<html>"), "502: Bad Gateway."),
         (httpx.Response(200, text="<html>"), "is not the bridge"),
@@ -52,6 +52,17 @@ async def test_what_is_no_list_is_one_sentence_without_the_token(answer, said):
     assert said in str(caught.value)
     assert "secret" not in str(caught.value)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("status", "helps"), [(401, "makes a good one"), (403, "A new token does not help")]
+)
+@respx.mock
+async def test_a_refusal_says_whether_a_new_token_helps(status, helps):
+    respx.post(URL).mock(return_value=httpx.Response(status, json={"error": "No."}))
+    with pytest.raises(BridgeError) as caught:
+        await list_live_tools(URL, "t")
+    assert helps in caught.value.hint
 
 
 @pytest.mark.parametrize("error", [httpx.ConnectError("x"), httpx.ReadTimeout("x")])

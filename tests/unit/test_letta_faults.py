@@ -200,6 +200,7 @@ async def test_a_message_to_a_gone_agent_says_that_it_is_gone() -> None:
     ("status", "body", "said"),
     [
         (502, {"error": {"message": "m", "detail": "401 Unauthorized"}}, "refuses the token"),
+        (502, {"error": {"message": "m", "detail": "403 Forbidden"}}, "refuses Letta's call"),
         (502, {"error": {"message": "m", "detail": "All connection"}}, "does not answer Letta"),
         (500, {"detail": "An unknown error occurred"}, "does not list it"),
     ],
