@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from han_solo import MemoryContext, tool
 
 if TYPE_CHECKING:
-    from han_solo.memory.notecards import Change, Notecard
+    from han_solo.memory.notecard_model import Change, Notecard
 
 MAX_CARDS_CHARS: Final = 36_000
 """Replies stay below 40,000 characters; the rest is for the words around the cards."""

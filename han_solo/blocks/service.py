@@ -12,29 +12,13 @@ from collections.abc import Callable
 
 from .. import logs
 from ..clock import Clock
-from ..errors import (
-    BlockRefused,
-    DatabaseUnavailable,
-    LettaUnavailable,
-    WriteNotVerified,
-)
+from ..errors import DatabaseUnavailable, LettaUnavailable
 from ..letta.text import require_storable
-from ..letta.views import AgentView, BlockView
-from . import rules
-from .model import (
-    Author,
-    BlockState,
-    BlockWrite,
-    Event,
-    Inspection,
-    Origin,
-    Rights,
-    Version,
-    VersionEntry,
-    digest,
-)
+from . import results, rules
+from .model import Author, BlockWrite, Inspection, Origin, Rights
 from .operation import BlockGateway, Operation
-from .records import Head, Text
+from .reading import BlockReader
+from .records import Text
 from .rounds import Look, Rounds, deadline, holds
 from .settling import Settler
 from .versions import BlockVersions
@@ -43,7 +27,7 @@ from .writing import VerifiedWriter
 _log = logs.get("blocks")
 
 
-class Blocks:
+class Blocks(BlockReader):
     """The core blocks of one agent, for one author.
 
     Args:
@@ -69,12 +53,8 @@ class Blocks:
         clock: Clock | None = None,
         allow_builtins: bool = False,
     ) -> None:
-        self._gateway = gateway
-        self._versions = versions
-        self._agent_id = agent_id
+        super().__init__(gateway, versions, agent_id, rights=rights, timeout_s=timeout_s)
         self._author = author
-        self._rights = rights or Rights()
-        self._timeout_s = timeout_s
         self._allow_builtins = allow_builtins
         clock = clock or Clock()
         self._rounds = Rounds(gateway, versions, agent_id, timeout_s=timeout_s, clock=clock)
@@ -87,62 +67,6 @@ class Blocks:
             rights=self._rights,
             clock=clock,
         )
-
-    # Reading
-
-    async def list(self) -> tuple[BlockState, ...]:
-        """Return all blocks, by label."""
-        async with deadline(self._timeout_s, "Reading the blocks"):
-            agent = await self._read_agent()
-            heads = await self._versions.load_heads([block.id for block in agent.blocks])
-        states = [self._state(block, heads.get(block.id)) for block in agent.blocks]
-        return tuple(sorted(states, key=lambda state: state.label))
-
-    async def read(self, label: str) -> BlockState:
-        """Return one block.
-
-        Raises:
-            BlockRefused: the agent has no block of that label; the known ones are named.
-        """
-        async with deadline(self._timeout_s, f"Reading the block {label!r}"):
-            block = rules.find(await self._read_agent(), label)
-            heads = await self._versions.load_heads([block.id])
-        return self._state(block, heads.get(block.id))
-
-    async def history(
-        self, label: str, *, limit: int = 20, before: int | None = None
-    ) -> tuple[VersionEntry, ...]:
-        """Return a block's versions without their texts, newest first.
-
-        Args:
-            label: a label of the agent's, or one that it had.
-            limit: versions, at most.
-            before: only versions of a smaller number.
-        """
-        async with deadline(self._timeout_s, f"Reading the versions of {label!r}"):
-            block_id = await self._find_id(label)
-            return await self._versions.list_entries(block_id, limit_rows=limit, before=before)
-
-    async def version(self, label: str, number: int) -> Version:
-        """Return one version with its text.
-
-        Raises:
-            BlockRefused: there is no such block, or no such version; the last one is named.
-        """
-        async with deadline(self._timeout_s, f"Reading version {number} of {label!r}"):
-            block_id = await self._find_id(label)
-            version = await self._versions.load_version(block_id, number)
-            if version is None:
-                heads = await self._versions.load_heads([block_id])
-                last = heads[block_id].number if block_id in heads else 0
-                raise BlockRefused(
-                    f"The core block {label!r} has no version {number}.",
-                    reason="unknown_version",
-                    hint=f"It has 1 to {last}." if last else "It has none yet.",
-                )
-            return version
-
-    # Writing
 
     async def write(
         self, label: str, value: str, *, reason: str = "", expected_version: int | None = None
@@ -235,7 +159,7 @@ class Blocks:
             blocks = agent.blocks if label is None else (rules.find(agent, label),)
             heads = await self._versions.load_heads([block.id for block in blocks])
         found = [
-            _inspected(block, head, ())
+            results.inspected(block, head, ())
             if (head := heads.get(block.id)) and not head.is_open and holds(block, head)
             else await self._inspect(block.label)
             for block in sorted(blocks, key=lambda block: block.label)
@@ -249,8 +173,6 @@ class Blocks:
             BlockRefused: the agent is not among its writers.
         """
         rules.require_writer(label, Author("agent", "agent"), self._rights)
-
-    # Within
 
     async def _change(
         self,
@@ -272,11 +194,13 @@ class Blocks:
                 return None
             assert look.head is not None
             if operation.goal is not None:
-                return _overwritten(look, operation)
+                return results.overwritten(look, operation)
             rules.require_version(label, look.head.number, expected_version)
             value = edit(look.block.value)
             if value == look.block.value:
-                return _written(look.block, value, look.head.number, operation, changed=False)
+                return results.written(
+                    look.block, value, look.head.number, operation, changed=False
+                )
             rules.require_room(look.block, value)
             text = Text(
                 block_id=look.block.id,
@@ -293,7 +217,7 @@ class Blocks:
             )
             if number is None:
                 return None
-            return _written(look.block, value, number, operation, changed=True)
+            return results.written(look.block, value, number, operation, changed=True)
 
         doing = f"Writing the block {label!r}"
         operation = Operation(label)
@@ -305,7 +229,7 @@ class Blocks:
                 raise
             number = await self._writer.recover(landed, error)
             text = landed.intent.text
-            written = _written(landed.block, text.value, number, operation, changed=True)
+            written = results.written(landed.block, text.value, number, operation, changed=True)
         if written.changed:
             _log.info(
                 "block.written",
@@ -322,73 +246,6 @@ class Blocks:
             if not await self._settler.settle(look.held, look.block, look.head, operation):
                 return None
             assert look.head is not None
-            return _inspected(look.block, look.head, tuple(operation.events))
+            return results.inspected(look.block, look.head, tuple(operation.events))
 
         return await self._rounds.run(Operation(label), step, f"Inspecting the block {label!r}")
-
-    async def _read_agent(self) -> AgentView:
-        agent = await self._gateway.fetch_agent(self._agent_id)
-        self._versions.agents.learn(agent)
-        return agent
-
-    async def _find_id(self, label: str) -> str:
-        """Find the block of a label: the agent's, else the one it was last written under."""
-        agent = await self._read_agent()
-        block = agent.block(label)
-        if block is not None:
-            return block.id
-        former = await self._versions.find_block(self._agent_id, label)
-        return former or rules.find(agent, label).id
-
-    def _state(self, block: BlockView, head: Head | None) -> BlockState:
-        sha256 = digest(block.value)
-        return BlockState(
-            view=block,
-            version=head.number if head and head.sha256 == sha256 else None,
-            sha256=sha256,
-            writers=self._rights.writers_of(block.label),
-        )
-
-
-def _written(
-    block: BlockView, value: str, version: int, operation: Operation, *, changed: bool
-) -> BlockWrite:
-    return BlockWrite(
-        label=block.label,
-        block_id=block.id,
-        version=version,
-        changed=changed,
-        sha256=digest(value),
-        length=len(value),
-        limit=block.limit,
-        events=tuple(operation.events),
-    )
-
-
-def _overwritten(look: Look, operation: Operation) -> BlockWrite:
-    """Judge a write that landed and was overwritten at once, now that all is settled."""
-    assert operation.goal is not None
-    assert look.head is not None
-    number, text = operation.goal
-    label = look.block.label
-    if look.block.value == text.value:  # a revert, which was put right
-        return _written(look.block, text.value, look.head.number, operation, changed=True)
-    raise WriteNotVerified(
-        f"The core block {label!r} was written as version {number}, and somebody outside "
-        f"wrote over it at once: version {look.head.number} is what it holds.",
-        expected_sha256=text.sha256,
-        found_sha256=look.head.sha256,
-        hint="Both are in its history. Read the block before you write it again.",
-    )
-
-
-def _inspected(block: BlockView, head: Head, events: tuple[Event, ...]) -> Inspection:
-    return Inspection(
-        label=block.label,
-        block_id=block.id,
-        version=head.number,
-        sha256=head.sha256,
-        length=len(block.value),
-        limit=block.limit,
-        events=events,
-    )

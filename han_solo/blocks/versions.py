@@ -15,9 +15,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import datetime
-from typing import Final, Protocol
-from uuid import UUID, uuid4
+from typing import Final
+from uuid import uuid4
 from weakref import WeakValueDictionary
 
 import asyncpg
@@ -25,10 +24,10 @@ import asyncpg
 from ..clock import Clock
 from ..errors import BlockBusy
 from ..store.database import Connection, Database
-from ..store.queries import load_queries
 from .facts import AgentFacts
 from .model import Version, VersionEntry
 from .records import Head, Intent, Text
+from .statements import STATEMENTS
 
 LATEST: Final = 2**31 - 1
 """Above every version number."""
@@ -40,77 +39,6 @@ just before."""
 
 KEPT_ABANDONED_S: Final = 86_400.0
 """How long an abandoned intent is kept, to know its author should Letta carry it out late."""
-
-
-class _Queries(Protocol):
-    async def try_lock(self, conn: Connection, *, block_id: str) -> bool: ...
-    async def limit_lock_wait(self, conn: Connection, *, timeout: str) -> str: ...
-    async def wait_lock(self, conn: Connection, *, block_id: str) -> str: ...
-    async def fetch_open_intent(
-        self, conn: Connection, *, block_id: str
-    ) -> asyncpg.Record | None: ...
-    def list_heads(
-        self, conn: Connection, *, block_ids: Sequence[str]
-    ) -> AsyncIterator[asyncpg.Record]: ...
-    async def insert_intent(
-        self,
-        conn: Connection,
-        *,
-        intent_id: UUID,
-        block_id: str,
-        label: str,
-        agent_id: str,
-        base: int,
-        value: str,
-        sha256: str,
-        author_kind: str,
-        author: str,
-        reason: str,
-        origin: str,
-        source: int | None,
-    ) -> str: ...
-    async def delete_intent(self, conn: Connection, *, intent_id: UUID) -> str: ...
-    async def abandon_intent(self, conn: Connection, *, intent_id: UUID) -> str: ...
-    async def delete_old_intents(
-        self, conn: Connection, *, block_id: str, kept_s: float
-    ) -> str: ...
-    async def find_abandoned(
-        self, conn: Connection, *, block_id: str, sha256: str
-    ) -> asyncpg.Record | None: ...
-    async def record_intent(
-        self, conn: Connection, *, intent_id: UUID, at: datetime
-    ) -> asyncpg.Record | None: ...
-    async def insert_version(
-        self,
-        conn: Connection,
-        *,
-        block_id: str,
-        label: str,
-        agent_id: str,
-        value: str,
-        sha256: str,
-        author_kind: str,
-        author: str,
-        reason: str,
-        origin: str,
-        source: int | None,
-        at: datetime,
-    ) -> asyncpg.Record: ...
-    async def find_by_intent(self, conn: Connection, *, intent_id: UUID) -> int | None: ...
-    async def find_by_text(self, conn: Connection, *, block_id: str, sha256: str) -> int | None: ...
-    async def fetch_version(
-        self, conn: Connection, *, block_id: str, number: int
-    ) -> asyncpg.Record | None: ...
-    def list_versions(
-        self, conn: Connection, *, block_id: str, before: int, limit_rows: int
-    ) -> AsyncIterator[asyncpg.Record]: ...
-    def list_texts(
-        self, conn: Connection, *, block_id: str, limit_rows: int
-    ) -> AsyncIterator[asyncpg.Record]: ...
-    async def find_block(self, conn: Connection, *, agent_id: str, label: str) -> str | None: ...
-
-
-_QUERIES: Final = load_queries("blocks", _Queries)
 
 
 class HeldBlock:
@@ -132,34 +60,42 @@ class HeldBlock:
 
     async def load_open_intent(self) -> Intent | None:
         """Load a write that was cut short: its writer no longer holds the lock."""
-        row = await _QUERIES.fetch_open_intent(self._connection, block_id=self.block_id)
+        row = await STATEMENTS.fetch_open_intent(self._connection, block_id=self.block_id)
         return None if row is None else Intent.of(row)
 
     async def load_version(self, number: int) -> Version:
-        row = await _QUERIES.fetch_version(self._connection, block_id=self.block_id, number=number)
+        row = await STATEMENTS.fetch_version(
+            self._connection, block_id=self.block_id, number=number
+        )
         assert row is not None, "versions are never deleted"
         return Version(**row)
 
     async def load_texts(self, limit_rows: int) -> dict[int, str]:
         """Load the texts of the newest versions, newest first."""
-        rows = _QUERIES.list_texts(self._connection, block_id=self.block_id, limit_rows=limit_rows)
+        rows = STATEMENTS.list_texts(
+            self._connection, block_id=self.block_id, limit_rows=limit_rows
+        )
         return {row["number"]: row["value"] async for row in rows}
 
     async def find_text(self, sha256: str) -> int | None:
         """Find the newest version that held a text."""
-        return await _QUERIES.find_by_text(self._connection, block_id=self.block_id, sha256=sha256)
+        return await STATEMENTS.find_by_text(
+            self._connection, block_id=self.block_id, sha256=sha256
+        )
 
     async def find_abandoned(self, sha256: str) -> Intent | None:
-        row = await _QUERIES.find_abandoned(self._connection, block_id=self.block_id, sha256=sha256)
+        row = await STATEMENTS.find_abandoned(
+            self._connection, block_id=self.block_id, sha256=sha256
+        )
         return None if row is None else Intent.of(row)
 
     async def find_recorded(self, intent: Intent) -> int | None:
         """Find the version that an intent became, if it did."""
-        return await _QUERIES.find_by_intent(self._connection, intent_id=intent.intent_id)
+        return await STATEMENTS.find_by_intent(self._connection, intent_id=intent.intent_id)
 
     async def record(self, intent: Intent) -> int:
         """Turn an intent that landed into the next version, and return its number."""
-        row = await _QUERIES.record_intent(
+        row = await STATEMENTS.record_intent(
             self._connection, intent_id=intent.intent_id, at=self._clock.now()
         )
         if row is None:  # it was abandoned so long ago that its row is gone
@@ -168,15 +104,15 @@ class HeldBlock:
 
     async def record_text(self, text: Text) -> int:
         """Add a text that Letta was found to hold as the next version, and return its number."""
-        row = await _QUERIES.insert_version(
+        row = await STATEMENTS.insert_version(
             self._connection, at=self._clock.now(), **text.columns()
         )
         return int(row["number"])
 
     async def abandon(self, intent: Intent) -> None:
         """Close an intent that did not land as far as can be seen, and tidy up older ones."""
-        await _QUERIES.abandon_intent(self._connection, intent_id=intent.intent_id)
-        await _QUERIES.delete_old_intents(
+        await STATEMENTS.abandon_intent(self._connection, intent_id=intent.intent_id)
+        await STATEMENTS.delete_old_intents(
             self._connection, block_id=self.block_id, kept_s=KEPT_ABANDONED_S
         )
 
@@ -223,7 +159,7 @@ class BlockVersions:
         """Note durably what is about to be sent to Letta; the caller holds the block."""
         intent = Intent(uuid4(), base, text)
         async with self._second() as connection:
-            await _QUERIES.insert_intent(
+            await STATEMENTS.insert_intent(
                 connection, intent_id=intent.intent_id, base=base, **text.columns()
             )
         return intent
@@ -231,12 +167,12 @@ class BlockVersions:
     async def drop_intent(self, intent: Intent) -> None:
         """Forget an intent that certainly did not land."""
         async with self._second() as connection:
-            await _QUERIES.delete_intent(connection, intent_id=intent.intent_id)
+            await STATEMENTS.delete_intent(connection, intent_id=intent.intent_id)
 
     async def abandon_intent(self, intent: Intent) -> None:
         """Close an intent that did not land as far as can be seen."""
         async with self._second() as connection:
-            await _QUERIES.abandon_intent(connection, intent_id=intent.intent_id)
+            await STATEMENTS.abandon_intent(connection, intent_id=intent.intent_id)
 
     async def load_heads(self, block_ids: Sequence[str]) -> dict[str, Head]:
         """Load the last versions, and whether writes are open; blocks without versions are absent.
@@ -251,20 +187,20 @@ class BlockVersions:
     ) -> tuple[VersionEntry, ...]:
         """List versions without their texts, newest first."""
         async with self._db.connection() as connection:
-            rows = _QUERIES.list_versions(
+            rows = STATEMENTS.list_versions(
                 connection, block_id=block_id, before=before or LATEST, limit_rows=limit_rows
             )
             return tuple([VersionEntry(**row) async for row in rows])
 
     async def load_version(self, block_id: str, number: int) -> Version | None:
         async with self._db.connection() as connection:
-            row = await _QUERIES.fetch_version(connection, block_id=block_id, number=number)
+            row = await STATEMENTS.fetch_version(connection, block_id=block_id, number=number)
         return None if row is None else Version(**row)
 
     async def find_block(self, agent_id: str, label: str) -> str | None:
         """Find the block that an agent had under a label when it was last written."""
         async with self._db.connection() as connection:
-            return await _QUERIES.find_block(connection, agent_id=agent_id, label=label)
+            return await STATEMENTS.find_block(connection, agent_id=agent_id, label=label)
 
     @asynccontextmanager
     async def _second(self) -> AsyncIterator[Connection]:
@@ -280,7 +216,7 @@ class BlockVersions:
 async def _load_heads(connection: Connection, block_ids: Sequence[str]) -> dict[str, Head]:
     return {
         row["block_id"]: Head(row["number"], row["sha256"], row["is_open"])
-        async for row in _QUERIES.list_heads(connection, block_ids=block_ids)
+        async for row in STATEMENTS.list_heads(connection, block_ids=block_ids)
         if row["number"] is not None
     }
 
@@ -292,14 +228,14 @@ async def _lock(connection: Connection, block_id: str, wait_s: float) -> None:
     lock of its own. Not here: no holder of a block's lock ever waits for a migration's end longer
     than its deadline, and in return no process starves another.
     """
-    if await _QUERIES.try_lock(connection, block_id=block_id):
+    if await STATEMENTS.try_lock(connection, block_id=block_id):
         return
-    await _QUERIES.limit_lock_wait(connection, timeout=f"{max(1, int(wait_s * 1000))}ms")
+    await STATEMENTS.limit_lock_wait(connection, timeout=f"{max(1, int(wait_s * 1000))}ms")
     try:
-        await _QUERIES.wait_lock(connection, block_id=block_id)
+        await STATEMENTS.wait_lock(connection, block_id=block_id)
     except asyncpg.LockNotAvailableError as error:
         raise _busy(wait_s) from error
-    await _QUERIES.limit_lock_wait(connection, timeout="0")
+    await STATEMENTS.limit_lock_wait(connection, timeout="0")
 
 
 def _busy(wait_s: float) -> BlockBusy:

@@ -11,7 +11,7 @@ from .run import EXIT_FAILED, command, out, settings
 from .status import MARKS, plain
 
 if TYPE_CHECKING:
-    from .survey import Part
+    from .survey_model import Part
 
 
 def add_to(app: typer.Typer) -> None:

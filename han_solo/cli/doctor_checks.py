@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from ..connections import Connections
 from ..errors import HanSoloError
 from ..reconcile.plan import RegisterServer, UpdateServer
-from .survey import Part, Survey
+from .survey_model import Part, Survey
 
 REHEARSAL: Final = "rehearsal"
 

@@ -12,7 +12,7 @@ from .run import EXIT_FAILED, command, out, settings
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from .survey import Survey
+    from .survey_model import Survey
 
 MARKS: Final = {
     "ok": "[green]✓[/]",

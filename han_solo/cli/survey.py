@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Final
 
 import httpx
 
@@ -19,67 +18,18 @@ from ..bridge.projection import list_tools
 from ..connections import Connections, without_password
 from ..errors import AgentGone, HanSoloError
 from ..letta.gateway import LettaGateway
-from ..letta.views import AgentView
 from ..loader import load_registry
 from ..reconcile.ensure import make_plan
 from ..reconcile.identity import find_agent_id
 from ..reconcile.plan import Plan, kind_of, target_of
 from ..reconcile.services import ReconcileServices, build_services
-from ..reconcile.spec import AgentSpec, load_spec
-from ..registry import Registry
+from ..reconcile.spec import load_spec
 from ..store.database import Database
 from ..store.migrate import check_schema
+from .survey_model import Survey
 
 TESTED_LETTA: Final = "0.16.8"
 _TIMEOUT_S: Final = 10.0
-
-Level = Literal["ok", "warning", "failed", "unknown"]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """How one part is. ``unknown``: it could not be looked at, since another one is away."""
-
-    name: str
-    level: Level
-    address: str
-    detail: str
-    fix: str | None = None
-
-    def to_json(self) -> dict[str, str | None]:
-        return {
-            "name": self.name,
-            "level": self.level,
-            "address": self.address,
-            "detail": self.detail,
-            "fix": self.fix,
-        }
-
-
-@dataclass(slots=True)
-class Survey:
-    """What was found, in the order the parts depend on each other."""
-
-    parts: list[Part] = field(default_factory=list)
-    agent: AgentView | None = None
-    plan: Plan | None = None
-    spec: AgentSpec | None = None
-    registry: Registry | None = None
-
-    @property
-    def is_well(self) -> bool:
-        return all(part.level in {"ok", "warning"} for part in self.parts)
-
-    def to_json(self) -> dict[str, Any]:
-        return {"well": self.is_well, "parts": [part.to_json() for part in self.parts]}
-
-    def add(
-        self, name: str, level: Level, address: str, detail: str, fix: str | None = None
-    ) -> None:
-        self.parts.append(Part(name, level, address, detail, fix))
-
-    def add_fault(self, name: str, address: str, error: HanSoloError) -> None:
-        self.add(name, "failed", address, error.message, error.hint)
 
 
 async def survey(connections: Connections) -> Survey:

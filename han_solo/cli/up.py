@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..connections import Connections
     from ..embedded.progress import Progress
     from ..embedded.stack import Stack
-    from .survey import Survey
+    from .survey_model import Survey
 
 
 CLIENT: Final = "claude-code"

@@ -6,11 +6,9 @@ and the page all come by here. Nothing is deleted; archiving hides a card from t
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 import asyncpg
 
@@ -20,20 +18,21 @@ from ..principals import Principal
 from ..store.database import Connection, Database
 from ..store.queries import load_queries
 from ..store.text import require_storable
-
-Status = Literal["active", "completed", "archived"]
-Source = Literal["chat", "manual"]
-Filter = Literal["not_archived", "active", "completed", "archived", "all"]
-
-MAX_TEXT_CHARS: Final = 4_000
-"""Longer text belongs in a passage, where it is chunked and found by search."""
-
-MAX_CREATOR_CHARS: Final = 64
-MAX_LIMIT: Final = 100
-DEFAULT_LIMIT: Final = 20
-
-_MAX_ID: Final = 2**63 - 1
-_CURSOR: Final = re.compile(r"before-([1-9][0-9]{0,18})")
+from .notecard_model import (
+    DEFAULT_LIMIT,
+    MAX_CREATOR_CHARS,
+    MAX_ID,
+    MAX_LIMIT,
+    MAX_TEXT_CHARS,
+    SOURCES,
+    Change,
+    Filter,
+    Notecard,
+    Page,
+    Source,
+    Status,
+    read_cursor,
+)
 
 _STATUSES: Final[dict[Filter, tuple[Status, ...]]] = {
     "not_archived": ("active", "completed"),
@@ -42,8 +41,6 @@ _STATUSES: Final[dict[Filter, tuple[Status, ...]]] = {
     "archived": ("archived",),
     "all": ("active", "completed", "archived"),
 }
-_SOURCES: Final[tuple[Source, ...]] = ("chat", "manual")
-
 _MOVES: Final[dict[Status, tuple[Status, ...]]] = {
     # An archived card was put away on purpose: completing it would bring it back to view.
     "completed": ("active",),
@@ -54,48 +51,6 @@ _MOVES: Final[dict[Status, tuple[Status, ...]]] = {
 
 _MOVE_TRIES: Final = 50
 """Each try loses to another caller's move; so many in a row are no accident."""
-
-
-@dataclass(frozen=True, slots=True)
-class Notecard:
-    """A notecard as it is stored. Times are aware UTC.
-
-    ``creator`` is who it is from, as the writer said; ``principal`` is the authenticated caller
-    that wrote it, and ``agent_id`` the agent it called for.
-    """
-
-    id: int
-    text: str
-    creator: str
-    status: Status
-    source: Source
-    principal: str
-    agent_id: str | None
-    created_at: datetime
-    status_changed_at: datetime
-    status_changed_by: str
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Notecards, newest first; ``next_cursor`` is None on the last page."""
-
-    notecards: tuple[Notecard, ...]
-    next_cursor: str | None
-
-    def keep(self, count: int) -> Page:
-        """Return the page with its first ``count`` cards only, and the rest after its cursor."""
-        if count >= len(self.notecards):
-            return self
-        return Page(self.notecards[:count], _cursor_after(self.notecards[count - 1]))
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a change of status came to; ``changed`` is False when the card stood there already."""
-
-    notecard: Notecard
-    changed: bool
 
 
 class _Queries(Protocol):
@@ -155,10 +110,8 @@ class Notecards:
                 "The notecard's creator has a line break or a control character in it.",
                 hint="Give a name alone, such as scott; nothing was written.",
             )
-        if source not in _SOURCES:
-            raise UsageError(
-                f"There is no source {source!r}.", hint=f"Use {' or '.join(_SOURCES)}."
-            )
+        if source not in SOURCES:
+            raise UsageError(f"There is no source {source!r}.", hint=f"Use {' or '.join(SOURCES)}.")
         async with self._db.transaction() as connection:
             row = await _QUERIES.insert_notecard(
                 connection,
@@ -207,7 +160,7 @@ class Notecards:
             )
         if not 1 <= limit <= MAX_LIMIT:
             raise UsageError(f"The limit {limit} is out of range.", hint=f"Use 1 to {MAX_LIMIT}.")
-        before_id = _read_cursor(cursor)
+        before_id = read_cursor(cursor)
         async with self._db.connection() as connection:
             rows = _QUERIES.list_notecards(
                 connection,
@@ -285,25 +238,8 @@ class Notecards:
         )
 
 
-def _cursor_after(card: Notecard) -> str:
-    """Return the cursor of the page that begins after this card."""
-    return f"before-{card.id}"
-
-
-def _read_cursor(cursor: str | None) -> int:
-    if cursor is None:
-        return _MAX_ID
-    match = _CURSOR.fullmatch(cursor)
-    if not match or int(match[1]) > _MAX_ID:
-        raise UsageError(
-            f"{cursor[:40]!r} is not a cursor of this list.",
-            hint="Give next_cursor of the reply before, or none for the newest.",
-        )
-    return int(match[1])
-
-
 def _check_id(notecard_id: int) -> None:
-    if not 1 <= notecard_id <= _MAX_ID:
+    if not 1 <= notecard_id <= MAX_ID:
         raise _not_found(notecard_id)
 
 

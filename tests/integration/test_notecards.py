@@ -7,7 +7,8 @@ import asyncpg
 import pytest
 
 from han_solo.errors import NotFound, UsageError
-from han_solo.memory.notecards import MAX_LIMIT, Notecards
+from han_solo.memory.notecard_model import MAX_LIMIT
+from han_solo.memory.notecards import Notecards
 from han_solo.principals import MEMORY_READ, MEMORY_WRITE, Principal
 
 from .store_fixtures import StoppedClock, migrated
