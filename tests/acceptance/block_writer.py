@@ -1,7 +1,9 @@
 """A process that appends to a block until it is killed; forked off anew for each line it is told.
 
 It reads lines ``{"round": n, "point": name or null, "write": k}``, forks, and prints the child's
-``pid``. The child prints ``ready``, then ``done LINE`` for each append that was reported as done.
+``pid``. The child prints ``ready``, then ``done LINE`` for each append that was reported as done,
+and ``failed WHY`` should it end otherwise than by a kill. Nothing else is printed: what is written
+in two pieces, as a log line is where output is not buffered, is torn by a kill or another's line.
 With a point it kills itself there, in its k-th write: nothing is closed, flushed or rolled back.
 """
 
@@ -16,6 +18,7 @@ from typing import Any
 
 import letta_client  # noqa: F401 - loaded before the forks, since it takes most of a second
 
+from han_solo import logs
 from han_solo.blocks import versions as module
 from han_solo.blocks.model import Author
 from han_solo.blocks.service import Blocks
@@ -28,13 +31,18 @@ POINTS = ("intent committed", "patch answered", "read back", "version recorded",
 
 
 def main() -> None:
+    logs.configure(level="critical")
     job = json.loads(sys.argv[1])
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     for line in sys.stdin:
         order = json.loads(line)
         child = os.fork()
         if child == 0:
-            asyncio.run(append_for_ever(job, order))
+            try:
+                asyncio.run(append_for_ever(job, order))
+            except BaseException as error:
+                say(f"failed {type(error).__name__}: {error}".replace("\n", " "))
+                raise
         say(f"pid {child}")
 
 

@@ -264,7 +264,14 @@ async def test_moves_at_the_same_time_are_never_refused_for_a_reason_that_is_not
 
     async def move(number):
         async with limit:
-            act = notecards.archive if number % 2 else notecards.reopen
-            return await act(REN, card.id)
+            act = (notecards.archive, notecards.reopen, notecards.complete)[number % 3]
+            try:
+                return await act(REN, card.id)
+            except UsageError as error:
+                return error.message
 
-    await asyncio.gather(*(move(number) for number in range(120)))
+    moves = await asyncio.gather(*(move(number) for number in range(120)))
+    refused = {move for move in moves if isinstance(move, str)}
+    assert refused <= {f"Notecard {card.id} is archived and can not become completed."}
+    assert sum(isinstance(move, str) for move in moves) < 40
+    assert (await notecards.get(card.id)).status in {"active", "completed", "archived"}
