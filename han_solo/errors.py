@@ -35,6 +35,7 @@
     ├── WriteNotVerified            a write whose read-back differs
     ├── WriteUnsettled              a block write of which it is not known yet whether it landed
     ├── PlanRefused                 a brake of the reconciler; carries reason
+    ├── AlertFailed                 an alert did not go out; it is tried again
     ├── BridgeError                 the bridge itself
     └── EmbeddedError               a part that `up` starts
 
@@ -270,6 +271,12 @@ class PlanRefused(HanSoloError):
     def __init__(self, message: str, *, reason: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.reason = reason
+
+
+class AlertFailed(HanSoloError):
+    """An alert did not go out everywhere."""
+
+    retryable = True
 
 
 class BridgeError(HanSoloError):

@@ -84,7 +84,8 @@ class Looks:
     async def once(self, what: str, read: Callable[[], Awaitable[T]]) -> T:
         if what not in self._seen:
             self._seen[what] = asyncio.ensure_future(read())
-        result: T = await self._seen[what]
+        # Shielded: a check that runs into its deadline must not cancel what others wait for too.
+        result: T = await asyncio.shield(self._seen[what])
         return result
 
 

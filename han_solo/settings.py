@@ -7,11 +7,19 @@ the home directory, where ``up`` leaves the addresses and secrets of the embedde
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    AliasChoices,
+    Field,
+    PositiveFloat,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from .errors import SettingsError
@@ -133,6 +141,22 @@ class Settings(BaseSettings):
     """Directories of your own with `tools/`, `guards/` or `jobs/` in them, separated by `:`. One
     that others may write is refused."""
 
+    guard_modes: Annotated[Mapping[str, Literal["observe", "repair", "off"]], NoDecode] = Field(
+        default_factory=dict
+    )
+    """What guards do, as `name=mode` separated by commas: `observe` records and alerts, `repair`
+    applies the remedy too, `off` leaves the guard out. Default: what each guard declares
+    (`han-solo guards list`)."""
+
+    guard_every_s: Annotated[Mapping[str, PositiveFloat], NoDecode] = Field(default_factory=dict)
+    """Seconds between two looks of a guard, as `name=seconds` separated by commas. Default: what
+    each guard declares."""
+
+    alert_urls: Annotated[tuple[SecretStr, ...], NoDecode] = ()
+    """Where findings are told, as URLs of [apprise](https://github.com/caronc/apprise) separated by
+    spaces: mail, chat, push, webhooks. A finding is told once, when it opens, and once more when it
+    becomes critical. The log has it too, and on a Mac a notification is shown."""
+
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severe log line that is written."""
 
@@ -150,6 +174,26 @@ class Settings(BaseSettings):
         if isinstance(value, str):
             return tuple(part.strip() for part in value.split(",") if part.strip())
         return value
+
+    @field_validator("alert_urls", mode="before")
+    @classmethod
+    def _split_spaces(cls, value: object) -> object:
+        return tuple(value.split()) if isinstance(value, str) else value
+
+    @field_validator("guard_modes", "guard_every_s", mode="before")
+    @classmethod
+    def _split_pairs(cls, value: object) -> object:
+        if not isinstance(value, str):
+            return value
+        pairs: dict[str, str] = {}
+        for part in filter(None, map(str.strip, value.split(","))):
+            name, equals, chosen = (piece.strip() for piece in part.partition("="))
+            if not (name and equals and chosen):
+                raise ValueError(f"{part!r} is not name=value")
+            if name in pairs:
+                raise ValueError(f"{name} stands in it twice")
+            pairs[name] = chosen
+        return pairs
 
     @field_validator("letta_base_url")
     @classmethod
@@ -181,7 +225,8 @@ def load_settings() -> Settings:
         return Settings()
     except ValidationError as error:
         faults = "; ".join(
-            f"{_variable(fault['loc'])}: {fault['msg'].removeprefix('Value error, ')}"
+            f"{_variable(fault['loc'])}: {_part(fault['loc'])}"
+            f"{fault['msg'].removeprefix('Value error, ')}"
             for fault in error.errors()
         )
         raise SettingsError(
@@ -201,3 +246,8 @@ def _require_http(url: str) -> str:
 def _variable(location: tuple[int | str, ...]) -> str:
     name = str(location[0]) if location else "?"
     return name if name.isupper() else f"HAN_SOLO_{name.upper()}"
+
+
+def _part(location: tuple[int | str, ...]) -> str:
+    """Name the part of a list of pairs that is at fault."""
+    return "".join(f"{part}: " for part in location[1:] if isinstance(part, str))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import typing
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
@@ -63,12 +64,16 @@ def _describe_type(hint: Any) -> str:
         return ", ".join(f"`{choice}`" for choice in args)
     if origin is tuple:
         return f"list of {_describe_type(args[0])}s"
+    if origin is Mapping:
+        return f"list of name={_describe_type(args[1])}"
     kinds = [arg for arg in args if arg is not type(None)]
     return _WORDS[kinds[0] if kinds else hint]
 
 
 def _describe_default(field: FieldInfo) -> str:
     """Say the default; one that depends on the machine is told in the text."""
+    if field.default_factory is dict:
+        return "not set"
     if field.default_factory is not None:
         return "see the text"
     if field.default is None or field.default == ():

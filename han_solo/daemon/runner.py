@@ -7,52 +7,34 @@ not look is told of too: no finding is ever closed because nobody looked.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from dataclasses import replace
+from typing import Final
 
 from .. import logs
-from ..declare import Finding, GuardMode, GuardSpec
+from ..declare import Finding, GuardSpec
 from ..errors import AgentGone, DatabaseUnavailable, HanSoloError, LettaUnavailable
-from ..findings.model import COULD_NOT_LOOK, FindingRow, Recorded, RemedyOutcome
+from ..findings.model import COULD_NOT_LOOK, Recorded, RemedyOutcome
 from ..guard_context import CheckContext, GuardServices, Looks, RemedyContext
+from .alerts import AlertSender, send_alerts
+from .report import GuardReport, Mode, Outcome, RemedyReport, with_remedy
 
-IDENTITY: str = "agent_identity"
+IDENTITY: Final = "agent_identity"
 """While this guard finds something critical, nothing is repaired: it may be another agent."""
 
-Mode = GuardMode | Literal["off"]
-Outcome = Literal["clear", "found", "repaired", "blind"]
-"""``blind``: the check could not look; what it saw earlier stays open."""
+
+CHECK_TIMEOUT_S: Final = 120.0
+"""A check is a few reads; one that hangs must not keep the others from looking."""
+
+REMEDY_TIMEOUT_S: Final = 600.0
+"""As long as a sync of several hundred tools may take."""
+
+_MOST_LOOKS: Final = 3
+"""How often a look is taken anew because another process recorded one meanwhile."""
 
 _log = logs.get("guards")
-
-
-class AlertSender(Protocol):
-    """Tells somebody of a finding; raises ``HanSoloError`` when it could not."""
-
-    async def send(self, finding: FindingRow) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class RemedyReport:
-    """What came of a remedy; ``refused``: somebody else leads, or runs it already."""
-
-    outcome: RemedyOutcome | Literal["refused"]
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
-class GuardReport:
-    """One run of one guard. ``findings`` are open after it; ``resolved`` are keys now gone."""
-
-    guard: str
-    outcome: Outcome
-    findings: tuple[FindingRow, ...]
-    opened: int
-    resolved: tuple[str, ...]
-    remedy: RemedyReport | None = None
-    error: str | None = None
 
 
 async def run_guards(
@@ -63,6 +45,7 @@ async def run_guards(
     epoch: int | None = None,
     modes: Mapping[str, Mode] | None = None,
     alerts: AlertSender | None = None,
+    at_once: bool = False,
 ) -> tuple[GuardReport, ...]:
     """Run the guards, ``agent_identity`` first, with what they read shared among them.
 
@@ -73,29 +56,18 @@ async def run_guards(
         epoch: the leader's; without one nothing is repaired.
         modes: replaces what a guard declares; ``off`` leaves it out.
         alerts: tells of each opening once.
+        at_once: try a remedy again that did not help a moment ago: somebody asks for it.
 
     Raises:
         DatabaseUnavailable: nothing could be recorded; the next run does it.
     """
-    run = _Run(services, agent_id, epoch, modes or {})
+    run = _Run(services, agent_id, epoch, modes or {}, at_once=at_once)
     due = sorted(guards, key=lambda spec: (spec.name != IDENTITY, spec.name))
     reports = [await run.guard(spec) for spec in due if run.mode_of(spec) != "off"]
     await run.note_attachments()
     if alerts is not None:
         await send_alerts(services, agent_id, alerts)
     return tuple(reports)
-
-
-async def send_alerts(services: GuardServices, agent_id: str, alerts: AlertSender) -> None:
-    """Tell of each finding whose alert did not go out yet; one that fails is tried again."""
-    for row in await services.findings.list_unalerted(agent_id):
-        if not await services.findings.claim_alert(row.id):
-            continue  # another process tells of it
-        try:
-            await alerts.send(row)
-        except HanSoloError as error:
-            await services.findings.return_alert(row.id)
-            _log.warning("guard.alert_failed", guard=row.guard, key=row.key, reason=str(error))
 
 
 class _Run:
@@ -107,7 +79,10 @@ class _Run:
         agent_id: str,
         epoch: int | None,
         modes: Mapping[str, Mode],
+        *,
+        at_once: bool,
     ) -> None:
+        self._at_once = at_once
         self._services = services
         self._agent_id = agent_id
         self._epoch = epoch
@@ -149,22 +124,49 @@ class _Run:
     async def _look(self, spec: GuardSpec) -> tuple[GuardReport, tuple[Finding, ...]]:
         started = time.monotonic()
         findings = self._services.findings
+        recorded = Recorded(is_stale=True)
+        found: tuple[Finding, ...] = ()
+        looks = 0
+        while recorded.is_stale and looks < _MOST_LOOKS:
+            if looks:
+                self._looks = Looks()
+            looks += 1
+            runs = await findings.count_runs(spec.name, self._agent_id)
+            try:
+                found = await self._check(spec)
+            except DatabaseUnavailable:
+                raise
+            except HanSoloError as error:
+                # One guard tells that Letta is away or the agent gone; others have nothing to add.
+                is_told = (
+                    isinstance(error, LettaUnavailable | AgentGone)
+                    and spec.name != IDENTITY
+                    and self._modes.get(IDENTITY) != "off"
+                )
+                return await self._blind(spec, str(error), started, is_told=is_told), ()
+            except Exception as error:  # noqa: BLE001 - a loop's edge: told of, and the others go on
+                _log.exception("guard.check_failed", guard=spec.name)
+                why = f"A fault in the guard itself: {type(error).__name__}: {error}"
+                return await self._blind(spec, why, started, is_told=False), ()
+            recorded = await findings.record(
+                spec.name, self._agent_id, found, duration_ms=_ms_since(started), runs=runs
+            )
+        if recorded.is_stale:
+            found = ()  # others look at this all the time; what they recorded is what is known
+        report = await self._report(spec, "found" if found else "clear", recorded)
+        if recorded.is_stale and report.findings:
+            report = replace(report, outcome="found")
+        return report, found
+
+    async def _check(self, spec: GuardSpec) -> tuple[Finding, ...]:
+        deadline = asyncio.timeout(CHECK_TIMEOUT_S)
         try:
-            found = tuple(await spec.check(self._context()))
-        except DatabaseUnavailable:
-            raise
-        except HanSoloError as error:
-            # One guard tells that Letta is away or the agent gone; the others have nothing to add.
-            is_known = isinstance(error, LettaUnavailable | AgentGone) and spec.name != IDENTITY
-            return await self._blind(spec, str(error), started, is_told=is_known), ()
-        except Exception as error:  # noqa: BLE001 - a loop's edge: told of, and the others go on
-            _log.exception("guard.check_failed", guard=spec.name)
-            why = f"A fault in the guard itself: {type(error).__name__}: {error}"
-            return await self._blind(spec, why, started, is_told=False), ()
-        recorded = await findings.record(
-            spec.name, self._agent_id, found, duration_ms=_ms_since(started)
-        )
-        return await self._report(spec, "found" if found else "clear", recorded), found
+            async with deadline:
+                return tuple(await spec.check(self._context()))
+        except TimeoutError as error:
+            if not deadline.expired():
+                raise
+            raise HanSoloError(f"It did not end within {CHECK_TIMEOUT_S:g} s.") from error
 
     async def _blind(
         self, spec: GuardSpec, why: str, started: float, *, is_told: bool
@@ -217,54 +219,60 @@ class _Run:
     async def _repair(
         self, spec: GuardSpec, before: GuardReport, found: tuple[Finding, ...]
     ) -> GuardReport:
-        assert spec.remedy is not None
         assert self._epoch is not None
         findings = self._services.findings
+        ids = [row.id for row in before.findings]
+        if not self._at_once:
+            tries = await findings.load_tries(spec.name, self._agent_id)
+            next_at = tries.find_next(ids)
+            if next_at is not None and self._services.clock.now() < next_at:
+                why = (
+                    f"The last {tries.failures} tries did not help; "
+                    f"the next one is not before {next_at:%H:%M:%S} UTC."
+                )
+                return with_remedy(before, before, RemedyReport("deferred", why))
         remedy_id = await findings.start_remedy(
             spec.name,
             self._agent_id,
             agent_name=self._services.reconcile.spec.name,
-            finding_ids=[row.id for row in before.findings],
+            finding_ids=ids,
             epoch=self._epoch,
         )
         if remedy_id is None:
             why = "Another process leads, or repairs this already."
             _log.info("guard.remedy_refused", guard=spec.name, epoch=self._epoch)
-            return _with_remedy(before, before, RemedyReport("refused", why))
-        context = RemedyContext(
-            self._services, self._agent_id, now=self._services.clock.now(), epoch=self._epoch
-        )
-        error: str | None = None
-        try:
-            what = await spec.remedy(context, found)
-        except HanSoloError as failure:
-            what = error = str(failure)
-        except Exception as failure:  # noqa: BLE001 - a loop's edge: told of, and the others go on
-            _log.exception("guard.remedy_failed", guard=spec.name)
-            what = error = f"A fault in the remedy itself: {type(failure).__name__}: {failure}"
+            return with_remedy(before, before, RemedyReport("refused", why))
+        what, failed = await self._apply(spec, found)
         self._looks = Looks()  # what was read before it is no longer so
         after, left = await self._look(spec)
         keys = {finding.key for finding in found}
         outcome: RemedyOutcome = "done"
-        if error is not None:
+        if failed:
             outcome = "failed"
         elif after.outcome == "blind" or keys & {finding.key for finding in left}:
             outcome = "no_effect"
         await findings.finish_remedy(remedy_id, outcome, what)
         _log.info("guard.remedy_applied", guard=spec.name, outcome=outcome, epoch=self._epoch)
-        return _with_remedy(before, after, RemedyReport(outcome, what))
+        return with_remedy(before, after, RemedyReport(outcome, what))
 
-
-def _with_remedy(before: GuardReport, after: GuardReport, remedy: RemedyReport) -> GuardReport:
-    return GuardReport(
-        guard=after.guard,
-        outcome="repaired" if remedy.outcome == "done" and not after.findings else after.outcome,
-        findings=after.findings,
-        opened=before.opened if after is before else before.opened + after.opened,
-        resolved=after.resolved if after is before else (*before.resolved, *after.resolved),
-        remedy=remedy,
-        error=after.error,
-    )
+    async def _apply(self, spec: GuardSpec, found: tuple[Finding, ...]) -> tuple[str, bool]:
+        """Run the remedy; return what it says, and whether it failed."""
+        assert spec.remedy is not None
+        assert self._epoch is not None
+        context = RemedyContext(
+            self._services, self._agent_id, now=self._services.clock.now(), epoch=self._epoch
+        )
+        deadline = asyncio.timeout(REMEDY_TIMEOUT_S)
+        try:
+            async with deadline:
+                return await spec.remedy(context, found), False
+        except HanSoloError as failure:
+            return str(failure), True
+        except Exception as failure:  # noqa: BLE001 - a loop's edge: told of, and the others go on
+            if deadline.expired():
+                return f"It did not end within {REMEDY_TIMEOUT_S:g} s.", True
+            _log.exception("guard.remedy_failed", guard=spec.name)
+            return f"A fault in the remedy itself: {type(failure).__name__}: {failure}", True
 
 
 def _ms_since(started: float) -> int:

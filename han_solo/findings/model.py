@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Literal
 
 from ..declare import Severity
@@ -13,6 +13,11 @@ RemedyOutcome = Literal["done", "no_effect", "failed", "abandoned"]
 
 COULD_NOT_LOOK: Final = "check_failed"
 """Key of the finding that a guard's own check failed; what it saw earlier stays open meanwhile."""
+
+FIRST_PAUSE: Final = timedelta(minutes=1)
+LONGEST_PAUSE: Final = timedelta(hours=1)
+"""Between two tries of a remedy that does not help: doubled each time, since what it can not mend
+now it will hardly mend a minute later, and each try writes to Letta."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +73,40 @@ class RemedyRow:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What a run changed: ids of findings that are open, that are new, and that are gone."""
+    """What a run changed: ids of findings that are open, that are new, and that are gone.
+
+    ``is_stale``: another look was recorded while this one looked; nothing was recorded of it.
+    """
 
     open_ids: tuple[int, ...] = ()
     opened_ids: tuple[int, ...] = ()
     resolved: Mapping[int, str] = field(default_factory=dict)
     """Key of each resolved finding, by id."""
+    is_stale: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """A finding that somebody is to be told of, and the last remedy that was tried on it."""
+
+    finding: FindingRow
+    remedy: RemedyRow | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """How often a remedy failed in a row, when it last did, and on which findings."""
+
+    failures: int = 0
+    last_at: datetime | None = None
+    finding_ids: frozenset[int] = frozenset()
+
+    def find_next(self, finding_ids: Iterable[int]) -> datetime | None:
+        """Return when the remedy may be tried again; None: now.
+
+        Something that it was not tried on yet is tried at once.
+        """
+        if self.last_at is None or not self.finding_ids.issuperset(finding_ids):
+            return None
+        pause: timedelta = FIRST_PAUSE * (2 ** (self.failures - 1))
+        return self.last_at + min(pause, LONGEST_PAUSE)

@@ -8,95 +8,36 @@ frozen can start nothing when it wakes.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import datetime
-from typing import Final, Protocol
+from collections.abc import Collection, Sequence
+from datetime import datetime, timedelta
+from typing import Final
 
 import asyncpg
 
 from ..clock import Clock
 from ..declare import Finding
 from ..store.database import Connection, Database
-from ..store.queries import load_queries
-from .model import COULD_NOT_LOOK, FindingRow, GuardRun, Recorded, RemedyOutcome, RemedyRow
+from .model import (
+    COULD_NOT_LOOK,
+    Alert,
+    FindingRow,
+    GuardRun,
+    Recorded,
+    RemedyOutcome,
+    RemedyRow,
+    Tries,
+)
+from .queries import QUERIES
 
+LEAST_ALERT_PAUSE: Final = timedelta(minutes=1)
+LONGEST_ALERT_PAUSE: Final = timedelta(hours=1)
+"""Between two tries of an alert that does not go out; the pause grows with the finding's age."""
 
-class _Queries(Protocol):
-    async def see_finding(
-        self,
-        conn: Connection,
-        *,
-        guard: str,
-        agent_id: str,
-        key: str,
-        severity: str,
-        summary: str,
-        hint: str,
-        detail: Mapping[str, object],
-        now: datetime,
-    ) -> asyncpg.Record: ...
-    def resolve_others(
-        self,
-        conn: Connection,
-        *,
-        guard: str,
-        agent_id: str,
-        seen_ids: Sequence[int],
-        now: datetime,
-    ) -> AsyncIterator[asyncpg.Record]: ...
-    async def note_run(
-        self,
-        conn: Connection,
-        *,
-        guard: str,
-        agent_id: str,
-        finished_at: datetime,
-        looked_at: datetime | None,
-        duration_ms: int,
-        findings: int,
-        error: str | None,
-    ) -> str: ...
-    def list_runs(self, conn: Connection, *, agent_id: str) -> AsyncIterator[asyncpg.Record]: ...
-    def list_open(
-        self, conn: Connection, *, agent_id: str, guard: str | None
-    ) -> AsyncIterator[asyncpg.Record]: ...
-    def list_history(
-        self, conn: Connection, *, agent_id: str, guard: str | None, limit_rows: int
-    ) -> AsyncIterator[asyncpg.Record]: ...
-    def list_unalerted(
-        self, conn: Connection, *, agent_id: str
-    ) -> AsyncIterator[asyncpg.Record]: ...
-    async def claim_alert(self, conn: Connection, *, id: int, now: datetime) -> int | None: ...  # noqa: A002 - the column's name
-    async def return_alert(self, conn: Connection, *, id: int) -> str: ...  # noqa: A002 - the column's name
-    async def abandon_remedies(
-        self, conn: Connection, *, agent_id: str, epoch: int, now: datetime
-    ) -> str: ...
-    async def start_remedy(
-        self,
-        conn: Connection,
-        *,
-        guard: str,
-        agent_id: str,
-        agent_name: str,
-        finding_ids: Sequence[int],
-        epoch: int,
-        now: datetime,
-    ) -> int | None: ...
-    async def finish_remedy(
-        self,
-        conn: Connection,
-        *,
-        id: int,  # noqa: A002 - the column's name
-        outcome: str,
-        what: str | None,
-        now: datetime,
-    ) -> int | None: ...
-    def list_remedies(
-        self, conn: Connection, *, agent_id: str, guard: str | None, limit_rows: int
-    ) -> AsyncIterator[asyncpg.Record]: ...
+OLDEST_NEWS: Final = timedelta(days=1)
+"""What opened longer ago and is repaired is no longer told."""
 
-
-_QUERIES: Final = load_queries("findings", _Queries)
+_MOST_TRIES: Final = 12
+"""More failures of a remedy in a row make no difference to its pause."""
 
 
 class Findings:
@@ -106,23 +47,34 @@ class Findings:
         self._db = db
         self._clock = clock or Clock()
 
+    async def count_runs(self, guard: str, agent_id: str) -> int:
+        """Return how often the guard was recorded; asked before a look, given with its result."""
+        async with self._db.connection() as connection:
+            return await QUERIES.count_runs(connection, guard=guard, agent_id=agent_id) or 0
+
     async def record(
-        self, guard: str, agent_id: str, found: Sequence[Finding], *, duration_ms: int = 0
+        self,
+        guard: str,
+        agent_id: str,
+        found: Sequence[Finding],
+        *,
+        duration_ms: int = 0,
+        runs: int | None = None,
     ) -> Recorded:
-        """Record what a guard sees now: what is new is opened, what is gone is resolved."""
+        """Record what a guard sees now: what is new is opened, what is gone is resolved.
+
+        Args:
+            guard: the guard.
+            agent_id: the agent.
+            found: what it saw.
+            duration_ms: how long it looked.
+            runs: ``count_runs`` before the look. When another look was recorded since, this one
+                may be older than what that one led to: nothing is recorded, and ``is_stale``.
+        """
         now = self._clock.now()
         open_ids, opened_ids = [], []
         async with self._db.transaction() as connection:
-            for finding in found:
-                row = await self._see(connection, guard, agent_id, finding, now)
-                open_ids.append(row["id"])
-                if row["is_new"]:
-                    opened_ids.append(row["id"])
-            gone = _QUERIES.resolve_others(
-                connection, guard=guard, agent_id=agent_id, seen_ids=open_ids, now=now
-            )
-            resolved = {row["id"]: row["key"] async for row in gone}
-            await _QUERIES.note_run(
+            noted = await QUERIES.note_run(
                 connection,
                 guard=guard,
                 agent_id=agent_id,
@@ -131,7 +83,19 @@ class Findings:
                 duration_ms=duration_ms,
                 findings=len(found),
                 error=None,
+                runs=runs,
             )
+            if noted is None:
+                return Recorded(is_stale=True)
+            for finding in found:
+                row = await self._see(connection, guard, agent_id, finding, now)
+                open_ids.append(row["id"])
+                if row["is_new"]:
+                    opened_ids.append(row["id"])
+            gone = QUERIES.resolve_others(
+                connection, guard=guard, agent_id=agent_id, seen_ids=open_ids, now=now
+            )
+            resolved = {row["id"]: row["key"] async for row in gone}
         return Recorded(tuple(open_ids), tuple(opened_ids), resolved)
 
     async def record_failure(
@@ -156,27 +120,46 @@ class Findings:
         now = self._clock.now()
         recorded = Recorded()
         async with self._db.transaction() as connection:
-            if finding is not None:
-                assert finding.key == COULD_NOT_LOOK
-                row = await self._see(connection, guard, agent_id, finding, now)
-                recorded = Recorded((row["id"],), (row["id"],) if row["is_new"] else ())
-            await _QUERIES.note_run(
+            await QUERIES.note_run(
                 connection,
                 guard=guard,
                 agent_id=agent_id,
                 finished_at=now,
                 looked_at=None,
                 duration_ms=duration_ms,
-                findings=len(recorded.open_ids),
+                findings=0 if finding is None else 1,
                 error=error,
+                runs=None,
             )
+            if finding is not None:
+                assert finding.key == COULD_NOT_LOOK
+                row = await self._see(connection, guard, agent_id, finding, now)
+                recorded = Recorded((row["id"],), (row["id"],) if row["is_new"] else ())
         return recorded
+
+    async def resolve_unwatched(
+        self, agent_id: str, watched: Collection[str]
+    ) -> tuple[tuple[str, str], ...]:
+        """Close what guards found that are off, or are no more; nobody else ever would.
+
+        Args:
+            agent_id: the agent.
+            watched: names of the guards that run.
+
+        Returns:
+            Guard and key of each that was closed.
+        """
+        async with self._db.transaction() as connection:
+            gone = QUERIES.resolve_unwatched(
+                connection, agent_id=agent_id, watched=sorted(watched), now=self._clock.now()
+            )
+            return tuple([(row["guard"], row["key"]) async for row in gone])
 
     @staticmethod
     async def _see(
         connection: Connection, guard: str, agent_id: str, finding: Finding, now: datetime
     ) -> asyncpg.Record:
-        return await _QUERIES.see_finding(
+        return await QUERIES.see_finding(
             connection,
             guard=guard,
             agent_id=agent_id,
@@ -191,7 +174,7 @@ class Findings:
     async def list_open(self, agent_id: str, guard: str | None = None) -> tuple[FindingRow, ...]:
         """Return the open findings, the oldest first."""
         async with self._db.connection() as connection:
-            rows = _QUERIES.list_open(connection, agent_id=agent_id, guard=guard)
+            rows = QUERIES.list_open(connection, agent_id=agent_id, guard=guard)
             return tuple([FindingRow(**dict(row)) async for row in rows])
 
     async def history(
@@ -199,7 +182,7 @@ class Findings:
     ) -> tuple[FindingRow, ...]:
         """Return findings, open or not, the newest first."""
         async with self._db.connection() as connection:
-            rows = _QUERIES.list_history(
+            rows = QUERIES.list_history(
                 connection, agent_id=agent_id, guard=guard, limit_rows=limit_rows
             )
             return tuple([FindingRow(**dict(row)) async for row in rows])
@@ -207,27 +190,43 @@ class Findings:
     async def list_runs(self, agent_id: str) -> tuple[GuardRun, ...]:
         """Return the last run of each guard, by name."""
         async with self._db.connection() as connection:
-            rows = _QUERIES.list_runs(connection, agent_id=agent_id)
+            rows = QUERIES.list_runs(connection, agent_id=agent_id)
             return tuple([GuardRun(**dict(row)) async for row in rows])
 
     # Alerts
 
-    async def list_unalerted(self, agent_id: str) -> tuple[FindingRow, ...]:
-        """Return the findings whose alert did not go out yet, those repaired meanwhile too."""
-        async with self._db.connection() as connection:
-            rows = _QUERIES.list_unalerted(connection, agent_id=agent_id)
-            return tuple([FindingRow(**dict(row)) async for row in rows])
+    async def claim_alerts(self, agent_id: str) -> tuple[Alert, ...]:
+        """Take the alerts that are due on oneself, so that no two processes send them.
 
-    async def claim_alert(self, finding_id: int) -> bool:
-        """Take an alert on oneself, before it is sent, so that no two send it."""
+        An alert is due at a finding's opening, and once more when a warning becomes critical. One
+        that is not noted as sent is due again later: so it is told even when this process dies.
+        """
+        now = self._clock.now()
         async with self._db.transaction() as connection:
-            claimed = await _QUERIES.claim_alert(connection, id=finding_id, now=self._clock.now())
-        return claimed is not None
+            claimed = QUERIES.claim_alerts(
+                connection,
+                agent_id=agent_id,
+                now=now,
+                least_pause=LEAST_ALERT_PAUSE,
+                longest_pause=LONGEST_ALERT_PAUSE,
+                not_before=now - OLDEST_NEWS,
+            )
+            rows = sorted([FindingRow(**dict(row)) async for row in claimed], key=lambda r: r.id)
+            tried = QUERIES.list_remedies_of(connection, finding_ids=[row.id for row in rows])
+            remedies = [_build_remedy(row) async for row in tried]
+        last = {finding_id: remedy for remedy in remedies for finding_id in remedy.finding_ids}
+        return tuple(Alert(row, last.get(row.id)) for row in rows)
 
-    async def return_alert(self, finding_id: int) -> None:
-        """Give an alert back that did not go out; the next run tries again."""
+    async def note_alerted(self, alerts: Sequence[Alert]) -> None:
+        """Note that these went out."""
         async with self._db.transaction() as connection:
-            await _QUERIES.return_alert(connection, id=finding_id)
+            for alert in alerts:
+                await QUERIES.note_alerted(
+                    connection,
+                    id=alert.finding.id,
+                    severity=alert.finding.severity,
+                    now=self._clock.now(),
+                )
 
     # Remedies
 
@@ -248,8 +247,8 @@ class Findings:
         now = self._clock.now()
         try:
             async with self._db.transaction() as connection:
-                await _QUERIES.abandon_remedies(connection, agent_id=agent_id, epoch=epoch, now=now)
-                return await _QUERIES.start_remedy(
+                await QUERIES.abandon_remedies(connection, agent_id=agent_id, epoch=epoch, now=now)
+                return await QUERIES.start_remedy(
                     connection,
                     guard=guard,
                     agent_id=agent_id,
@@ -264,17 +263,33 @@ class Findings:
     async def finish_remedy(self, remedy_id: int, outcome: RemedyOutcome, what: str) -> bool:
         """Close a remedy; False when a later leader has closed it as abandoned."""
         async with self._db.transaction() as connection:
-            closed = await _QUERIES.finish_remedy(
+            closed = await QUERIES.finish_remedy(
                 connection, id=remedy_id, outcome=outcome, what=what, now=self._clock.now()
             )
         return closed is not None
+
+    async def load_tries(self, guard: str, agent_id: str) -> Tries:
+        """Return how a guard's remedy went lately."""
+        async with self._db.connection() as connection:
+            rows = QUERIES.list_last_tries(
+                connection, guard=guard, agent_id=agent_id, limit_rows=_MOST_TRIES
+            )
+            tries = [row async for row in rows]
+        failures = 0
+        for row in tries:
+            if row["outcome"] == "done":
+                break
+            failures += 1
+        if not failures:
+            return Tries()
+        return Tries(failures, tries[0]["finished_at"], frozenset(tries[0]["finding_ids"]))
 
     async def list_remedies(
         self, agent_id: str, guard: str | None = None, *, limit_rows: int = 50
     ) -> tuple[RemedyRow, ...]:
         """Return the attempts to repair, the newest first."""
         async with self._db.connection() as connection:
-            rows = _QUERIES.list_remedies(
+            rows = QUERIES.list_remedies(
                 connection, agent_id=agent_id, guard=guard, limit_rows=limit_rows
             )
             return tuple([_build_remedy(row) async for row in rows])

@@ -322,15 +322,19 @@ CREATE TABLE han_solo.findings (
     opened_at    timestamptz NOT NULL,
     last_seen_at timestamptz NOT NULL CHECK (last_seen_at >= opened_at),
     times_seen   integer     NOT NULL DEFAULT 1 CHECK (times_seen > 0),
+    alert_due_at timestamptz,
     alerted_at   timestamptz,
+    alerted_as   text        CHECK (alerted_as IN ('warning', 'critical')),
     resolved_at  timestamptz CHECK (resolved_at >= opened_at)
 );
 
 COMMENT ON TABLE han_solo.findings IS
     'One row from the moment a guard sees something until it is gone; seen again later, a new row.';
 COMMENT ON COLUMN han_solo.findings.key IS 'What it is about, the same at each run of the guard.';
-COMMENT ON COLUMN han_solo.findings.alerted_at IS
-    'Null until the alert of its opening went out; one that failed is tried again.';
+COMMENT ON COLUMN han_solo.findings.alert_due_at IS
+    'When its alert is to be tried, or tried again; null once it went out.';
+COMMENT ON COLUMN han_solo.findings.alerted_as IS
+    'The severity that was told; a warning that becomes critical is told once more.';
 
 CREATE UNIQUE INDEX findings_one_open
     ON han_solo.findings (guard, agent_id, key)
@@ -339,9 +343,9 @@ CREATE UNIQUE INDEX findings_one_open
 CREATE INDEX findings_by_agent ON han_solo.findings (agent_id, id);
 
 -- The few whose alert is still to go out.
-CREATE INDEX findings_unalerted
-    ON han_solo.findings (agent_id, id)
-    WHERE alerted_at IS NULL;
+CREATE INDEX findings_alert_due
+    ON han_solo.findings (agent_id, alert_due_at)
+    WHERE alert_due_at IS NOT NULL;
 
 CREATE TABLE han_solo.guard_runs (
     guard       text        NOT NULL CHECK (guard <> ''),
@@ -351,10 +355,13 @@ CREATE TABLE han_solo.guard_runs (
     duration_ms integer     NOT NULL CHECK (duration_ms >= 0),
     findings    integer     NOT NULL CHECK (findings >= 0),
     error       text,
+    runs        bigint      NOT NULL DEFAULT 1 CHECK (runs > 0),
     PRIMARY KEY (guard, agent_id)
 );
 
 COMMENT ON TABLE han_solo.guard_runs IS 'The last run of each guard for each agent.';
+COMMENT ON COLUMN han_solo.guard_runs.runs IS
+    'How many there were: a look during which another was recorded is not recorded itself.';
 COMMENT ON COLUMN han_solo.guard_runs.looked_at IS
     'When it last could look; older than finished_at while its check fails.';
 

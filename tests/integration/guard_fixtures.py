@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ from han_solo.blocks.versions import BlockVersions
 from han_solo.clock import Clock
 from han_solo.daemon.runner import GuardReport, run_guards
 from han_solo.declare import Finding, GuardSpec
-from han_solo.findings.model import FindingRow
+from han_solo.findings.model import Alert, FindingRow
 from han_solo.findings.service import Findings
 from han_solo.findings.snapshots import Snapshots
 from han_solo.guard_context import CheckContext, GuardServices
@@ -42,8 +42,8 @@ class Alerts:
     def __init__(self) -> None:
         self.sent: list[FindingRow] = []
 
-    async def send(self, finding: FindingRow) -> None:
-        self.sent.append(finding)
+    async def send(self, alerts: Sequence[Alert]) -> None:
+        self.sent.extend(alert.finding for alert in alerts)
 
 
 @dataclass

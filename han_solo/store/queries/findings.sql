@@ -1,11 +1,11 @@
 -- name: see_finding(guard, agent_id, key, severity, summary, hint, detail, now)^
 -- Open a finding, or note that an open one was seen again; the figures are those of the last look.
 INSERT INTO han_solo.findings (
-    guard, agent_id, key, severity, summary, hint, detail, opened_at, last_seen_at
+    guard, agent_id, key, severity, summary, hint, detail, opened_at, last_seen_at, alert_due_at
 )
 VALUES (
     :guard, :agent_id, :key, :severity, :summary, :hint, :detail,
-    :now::timestamptz, :now::timestamptz
+    :now::timestamptz, :now::timestamptz, :now::timestamptz
 )
 ON CONFLICT (guard, agent_id, key) WHERE resolved_at IS NULL
 DO UPDATE SET
@@ -14,7 +14,12 @@ DO UPDATE SET
     hint = excluded.hint,
     detail = excluded.detail,
     last_seen_at = greatest(findings.last_seen_at, excluded.last_seen_at),
-    times_seen = findings.times_seen + 1
+    times_seen = findings.times_seen + 1,
+    alert_due_at = CASE
+        WHEN excluded.severity = 'critical' AND findings.alerted_as = 'warning'
+            THEN coalesce(findings.alert_due_at, excluded.alert_due_at)
+        ELSE findings.alert_due_at
+    END
 RETURNING id, times_seen = 1 AS is_new;
 
 -- name: resolve_others(guard, agent_id, seen_ids, now)
@@ -27,9 +32,25 @@ WHERE guard = :guard
     AND id <> ALL (:seen_ids::bigint[])
 RETURNING id, key;
 
--- name: note_run(guard, agent_id, finished_at, looked_at, duration_ms, findings, error)!
--- Keep the last run of a guard; one that could not look keeps the time when it last could.
-INSERT INTO han_solo.guard_runs (
+-- name: resolve_unwatched(agent_id, watched, now)
+-- Close the open findings of guards that no longer run.
+UPDATE han_solo.findings
+SET resolved_at = greatest(:now::timestamptz, last_seen_at)
+WHERE agent_id = :agent_id
+    AND resolved_at IS NULL
+    AND guard <> ALL (:watched::text[])
+RETURNING guard, key;
+
+-- name: count_runs(guard, agent_id)$
+-- Count how often a guard was recorded; null when it never was.
+SELECT runs
+FROM han_solo.guard_runs
+WHERE guard = :guard
+    AND agent_id = :agent_id;
+
+-- name: note_run(guard, agent_id, finished_at, looked_at, duration_ms, findings, error, runs)$
+-- Keep the last run of a guard; null when another was recorded since that count of runs.
+INSERT INTO han_solo.guard_runs AS run (
     guard, agent_id, finished_at, looked_at, duration_ms, findings, error
 )
 VALUES (
@@ -38,10 +59,14 @@ VALUES (
 ON CONFLICT (guard, agent_id)
 DO UPDATE SET
     finished_at = excluded.finished_at,
-    looked_at = coalesce(excluded.looked_at, guard_runs.looked_at),
+    looked_at = coalesce(excluded.looked_at, run.looked_at),
     duration_ms = excluded.duration_ms,
     findings = excluded.findings,
-    error = excluded.error;
+    error = excluded.error,
+    runs = run.runs + 1
+WHERE :runs::bigint IS NULL
+    OR run.runs = :runs
+RETURNING runs;
 
 -- name: list_runs(agent_id)
 -- List the last run of each guard for an agent.
@@ -72,28 +97,28 @@ WHERE agent_id = :agent_id
 ORDER BY id DESC
 LIMIT :limit_rows;
 
--- name: list_unalerted(agent_id)
--- List the findings whose alert did not go out yet, those that were repaired meanwhile too.
-SELECT
-    id, guard, agent_id, key, severity, summary, hint, detail,
-    opened_at, last_seen_at, times_seen, alerted_at, resolved_at
-FROM han_solo.findings
+-- name: claim_alerts(agent_id, now, least_pause, longest_pause, not_before)
+-- Take the alerts that are due; they are due again later, after twice as long, if they do not go out.
+UPDATE han_solo.findings
+SET alert_due_at = :now::timestamptz
+    + least(greatest(:now::timestamptz - opened_at, :least_pause::interval),
+        :longest_pause::interval)
 WHERE agent_id = :agent_id
-    AND alerted_at IS NULL
-ORDER BY id;
+    AND alert_due_at <= :now::timestamptz
+    AND (resolved_at IS NULL OR opened_at > :not_before::timestamptz)
+RETURNING
+    id, guard, agent_id, key, severity, summary, hint, detail,
+    opened_at, last_seen_at, times_seen, alerted_at, resolved_at;
 
--- name: claim_alert(id, now)$
--- Take the alert of a finding on oneself; null when it was taken already.
+-- name: note_alerted(id, severity, now)!
+-- Note that the alert went out; one that became critical meanwhile is due once more.
 UPDATE han_solo.findings
-SET alerted_at = :now
-WHERE id = :id
-    AND alerted_at IS NULL
-RETURNING id;
-
--- name: return_alert(id)!
--- Give the alert of a finding back, since it did not go out.
-UPDATE han_solo.findings
-SET alerted_at = NULL
+SET
+    alerted_at = :now::timestamptz,
+    alerted_as = :severity,
+    alert_due_at = CASE
+        WHEN severity = 'critical' AND :severity::text = 'warning' THEN :now::timestamptz
+    END
 WHERE id = :id;
 
 -- name: abandon_remedies(agent_id, epoch, now)!
@@ -136,3 +161,20 @@ WHERE agent_id = :agent_id
     AND (:guard::text IS NULL OR guard = :guard)
 ORDER BY id DESC
 LIMIT :limit_rows;
+
+-- name: list_last_tries(guard, agent_id, limit_rows)
+-- List the last attempts of a guard that came to an end by themselves, the newest first.
+SELECT outcome, finished_at, finding_ids
+FROM han_solo.remedies
+WHERE guard = :guard
+    AND agent_id = :agent_id
+    AND outcome IN ('done', 'no_effect', 'failed')
+ORDER BY id DESC
+LIMIT :limit_rows;
+
+-- name: list_remedies_of(finding_ids)
+-- List the attempts to repair any of these findings, the oldest first.
+SELECT id, guard, agent_id, finding_ids, epoch, started_at, finished_at, outcome, what
+FROM han_solo.remedies
+WHERE finding_ids && :finding_ids::bigint[]
+ORDER BY id;

@@ -1,0 +1,54 @@
+"""What guards work on, put together from the settings by whoever runs them."""
+
+from __future__ import annotations
+
+from ..blocks.model import CARETAKER, Rights
+from ..blocks.service import Blocks
+from ..blocks.versions import BlockVersions
+from ..bridge.conversation import build_turns
+from ..clock import Clock
+from ..findings.service import Findings
+from ..findings.snapshots import Snapshots
+from ..guard_context import GuardServices
+from ..letta.gateway import LettaGateway
+from ..reconcile.services import ReconcileServices
+from ..settings import Settings
+
+
+def build_guard_services(
+    settings: Settings,
+    reconcile: ReconcileServices,
+    gateway: LettaGateway,
+    agent_id: str,
+    clock: Clock | None = None,
+) -> GuardServices:
+    """Build the services of one agent's guards; blocks are written as the caretaker.
+
+    Args:
+        settings: the settings.
+        reconcile: what a sync works on; its database is used for the rest too.
+        gateway: Letta.
+        agent_id: the managed agent.
+        clock: the time, unless the real one.
+    """
+    db, clock = reconcile.db, clock or reconcile.clock
+    blocks = Blocks(
+        gateway,
+        BlockVersions(db, clock),
+        agent_id,
+        CARETAKER,
+        rights=Rights.of(reconcile.spec.blocks),
+        timeout_s=settings.letta_timeout_s,
+        clock=clock,
+    )
+    return GuardServices(
+        reconcile=reconcile,
+        letta=gateway,
+        blocks=blocks,
+        turns=build_turns(
+            settings, db=db, gateway=gateway, agent_id=agent_id, blocks=blocks, clock=clock
+        ),
+        findings=Findings(db, clock),
+        snapshots=Snapshots(db, clock),
+        clock=clock,
+    )
