@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from ..connections import Connections
 from ..errors import HanSoloError
 from ..reconcile.plan import RegisterServer, UpdateServer
+from .doctor_settings import examine_variables
 from .survey_model import Part, Survey
 
 REHEARSAL: Final = "rehearsal"
@@ -31,6 +32,7 @@ def examine(connections: Connections, found: Survey) -> list[Part]:
         *_examine_modes(connections),
         *_examine_model(found),
         *_examine_listening(connections),
+        *examine_variables(),
     ]
 
 

@@ -36,6 +36,7 @@ async def survey(connections: Connections) -> Survey:
     """Look at everything; never raises for what it finds."""
     found = Survey()
     _look_at_declarations(connections, found)
+    _look_at_supervisor(connections, found)
     async with _database(connections, found) as database, _letta(connections, found) as gateway:
         services = _services(connections, found, database, gateway)
         agent_id = await _find_agent_id(connections, found, services)
@@ -59,6 +60,20 @@ def _look_at_declarations(connections: Connections, found: Survey) -> None:
     )
     detail = f"agent {found.spec.name!r} of {found.spec.person}, {len(found.registry)} tools{own}"
     found.add("declarations", "ok", address, detail)
+
+
+def _look_at_supervisor(connections: Connections, found: Survey) -> None:
+    """Say whether somebody watches the embedded parts; silent where ``up`` is not in use."""
+    from ..embedded.stack import find_running, was_killed
+
+    if running := find_running(connections.home):
+        found.add("supervisor", "ok", f"process {running}", "han-solo up watches its parts")
+    elif was_killed(connections.home):
+        found.add(
+            "supervisor", "warning", "",
+            "han-solo up was killed: nobody watches its parts, and one that dies stays down",
+            "Run `han-solo up` (scripts/up) again: it stops what is left and starts it anew.",
+        )  # fmt: skip
 
 
 @asynccontextmanager

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeVar
 
 from ..errors import DeclarationError
 from ..principals import AUDIENCES, Audience, Effect
+from .arguments import find_strange_entries
 from .letta_names import LETTA_BUILTINS
 
 ContextLevel = Literal["memory", "block", "operator"]
@@ -105,6 +106,11 @@ def _build_spec(
     if not description:
         raise refuse("has no docstring", "Say when to use it and bound each argument.")
     context, parameters = _read_signature(function, refuse)
+    if strange := find_strange_entries(description, parameters):
+        raise refuse(
+            f"has no argument {', '.join(strange)}, which its docstring lists under Args",
+            f"It has {', '.join(parameters) or 'none'}: mend the entry, or it is lost.",
+        )
     if audience == "agent":
         _refuse_in_agent_set(name, context, effect, refuse)
     return ToolSpec(

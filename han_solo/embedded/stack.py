@@ -214,6 +214,11 @@ def take_lock(home: Home) -> filelock.FileLock:
     return lock
 
 
+def was_killed(home: Home) -> bool:
+    """Say whether the last ``up`` on this home ended without stopping its parts."""
+    return (home.run / "up.json").exists() and find_running(home) is None
+
+
 def find_running(home: Home) -> int | None:
     """Return the process id of the ``up`` that runs on this home, or None."""
     try:

@@ -1,8 +1,10 @@
 """``status`` and ``doctor``: what they say of an installation, well and in each kind of trouble."""
 
 import json
+import os
 import uuid
 
+import psutil
 import pytest
 from typer.testing import CliRunner
 
@@ -10,6 +12,7 @@ from han_solo.cli import main as cli
 from han_solo.cli.doctor_checks import WAYS_ROUND, examine, is_refused_by_letta
 from han_solo.cli.survey import survey
 from han_solo.connections import Connections
+from han_solo.home import Home
 from han_solo.letta.gateway import LettaGateway
 from han_solo.loader import load_registry
 from han_solo.settings import Settings
@@ -194,9 +197,27 @@ class TestCommands:
         database = next(part for part in body["parts"] if part["name"] == "database")
         assert "han-solo up" in database["fix"]
 
-    def test_doctor_finds_secrets_that_others_can_read(self, tmp_path):
-        from han_solo.home import Home
+    @pytest.mark.parametrize(
+        ("created", "level", "words"),
+        [(0.0, "ok", "watches its parts"), (-60.0, "warning", "was killed")],
+    )
+    def test_status_says_whether_up_still_watches(self, tmp_path, created, level, words):
+        home = Home(tmp_path / "home")
+        home.create()
+        began = psutil.Process().create_time() + created  # else the pid is another process's by now
+        (home.run / "up.json").write_text(json.dumps({"pid": os.getpid(), "created": began}))
 
+        body = json.loads(CliRunner().invoke(cli.build_app(), ["status", "--json"]).stdout)
+
+        (part,) = [part for part in body["parts"] if part["name"] == "supervisor"]
+        assert part["level"] == level
+        assert words in part["detail"]
+
+    def test_where_up_never_ran_status_does_not_speak_of_it(self):
+        body = json.loads(CliRunner().invoke(cli.build_app(), ["status", "--json"]).stdout)
+        assert "supervisor" not in {part["name"] for part in body["parts"]}
+
+    def test_doctor_finds_secrets_that_others_can_read(self, tmp_path):
         home = Home(tmp_path / "home")
         home.create()
         home.ensure_secret("x")

@@ -6,6 +6,7 @@ import pytest
 
 from han_solo import BlockContext, MemoryContext, OperatorContext, tool
 from han_solo.declare import LETTA_BUILTINS, MAX_NAME_CHARS, spec_of
+from han_solo.declare.arguments import list_entries
 from han_solo.errors import DeclarationError
 
 
@@ -77,6 +78,20 @@ async def positional(context: MemoryContext, word: str, /) -> str:
     return word
 
 
+async def misspelt_entry(context: MemoryContext, word: str, times: int = 1) -> str:
+    """Say a word.
+
+    Args:
+        word: The word, or what
+            else: it may be.
+        tiems: How often.
+
+    Raises:
+        Never: at all.
+    """
+    return word * times
+
+
 async def BadName(context: MemoryContext) -> str:  # noqa: N802
     """Say nothing."""
     return ""
@@ -109,6 +124,7 @@ def named(name: str):
         (with_star, r"takes \*args"),
         (with_stars, r"takes \*args"),
         (positional, "arguments without a name"),
+        (misspelt_entry, "has no argument tiems, which its docstring lists"),
         (BadName, "needs a name of lower-case letters"),
         (not_async, "is not an async function"),
         (named("x" * (MAX_NAME_CHARS + 1)), "at most 48"),
@@ -122,6 +138,20 @@ def test_a_function_that_can_not_be_a_tool_is_refused_at_once(function, said):
     assert repr(function.__name__) in str(caught.value)
     assert caught.value.hint
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("docstring", "entries"),
+    [
+        ("Say it.", ()),
+        ("Say it.\n\nArgs:\n    one: Of two.\n    two (int): The rest.", ("one", "two")),
+        ("Args:\n  one: Long,\n    and: so on.\n\n  two: x", ("one", "two")),
+        ("Note: this.\n\nArgs:\n    one: x\n\nReturns:\n    two: not one of them.", ("one",)),
+        ("Arguments:\n    one:\n        On the next line: like this.", ("one",)),
+    ],
+)
+def test_the_entries_of_a_docstring_are_those_under_args(docstring, entries):
+    assert list_entries(docstring) == entries
 
 
 @pytest.mark.parametrize("name", sorted(LETTA_BUILTINS))
