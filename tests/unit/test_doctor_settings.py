@@ -1,4 +1,4 @@
-"""``doctor`` warns of variables with our prefix that nobody reads, and names the nearest setting."""
+"""``doctor`` warns of variables with our prefix that nobody reads and names the nearest setting."""
 
 import pytest
 
