@@ -5,20 +5,26 @@ package is the engine's own.
 """
 
 from .context import BlockContext, MemoryContext, OperatorContext
-from .declare import Finding, guard, tool
+from .declare import Daily, Evidence, Finding, Hourly, guard, job, tool
 from .errors import HanSoloError
 from .guard_context import CheckContext, RemedyContext
+from .job_context import JobContext
 from .principals import Principal
 
 __all__ = [
     "BlockContext",
     "CheckContext",
+    "Daily",
+    "Evidence",
     "Finding",
     "HanSoloError",
+    "Hourly",
+    "JobContext",
     "MemoryContext",
     "OperatorContext",
     "Principal",
     "RemedyContext",
     "guard",
+    "job",
     "tool",
 ]

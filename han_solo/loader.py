@@ -23,7 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, Literal
 
-from .declare import GUARD_SPECS, MODULE_SPECS
+from .declare import GUARD_SPECS, JOB_SPECS, MODULE_SPECS
 from .errors import DeclarationError, HanSoloError
 from .registry import Registry, build_registry
 
@@ -64,6 +64,7 @@ def load_registry(extensions: Iterable[Path] = ()) -> Registry:
     return build_registry(
         tools=[spec for module in modules for spec in vars(module).get(MODULE_SPECS, ())],
         guards=[spec for module in modules for spec in vars(module).get(GUARD_SPECS, ())],
+        jobs=[spec for module in modules for spec in vars(module).get(JOB_SPECS, ())],
     )
 
 

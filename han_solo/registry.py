@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from .declare import GuardSpec, ToolSpec
+from .declare import GuardSpec, JobSpec, ToolSpec
 from .errors import DeclarationError
 from .principals import Audience, is_shown
 
@@ -29,10 +29,11 @@ class ListedTool:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """The tools and guards of this process, each by name in sorted order."""
+    """The tools, guards and jobs of this process, each by name in sorted order."""
 
     tools: tuple[ToolSpec, ...]
     guards: tuple[GuardSpec, ...] = ()
+    jobs: tuple[JobSpec, ...] = ()
 
     def __iter__(self) -> Iterator[ToolSpec]:
         return iter(self.tools)
@@ -48,13 +49,17 @@ class Registry:
         return tuple(tool for tool in self.tools if is_shown(tool.audience, kind))
 
 
-def build_registry(tools: Iterable[ToolSpec], guards: Iterable[GuardSpec] = ()) -> Registry:
+def build_registry(
+    tools: Iterable[ToolSpec],
+    guards: Iterable[GuardSpec] = (),
+    jobs: Iterable[JobSpec] = (),
+) -> Registry:
     """Build a registry.
 
     Raises:
-        DeclarationError: when two tools, or two guards, bear one name; both places are named.
+        DeclarationError: when two tools, guards or jobs bear one name; both places are named.
     """
-    return Registry(_by_name("tools", tools), _by_name("guards", guards))
+    return Registry(_by_name("tools", tools), _by_name("guards", guards), _by_name("jobs", jobs))
 
 
 class _Named(Protocol):

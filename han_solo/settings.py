@@ -7,11 +7,13 @@ the home directory, where ``up`` leaves the addresses and secrets of the embedde
 from __future__ import annotations
 
 import os
+import zoneinfo
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
+import tzlocal
 from pydantic import (
     AliasChoices,
     Field,
@@ -137,6 +139,11 @@ class Settings(BaseSettings):
     bridge_name: str = Field(default="han-solo", pattern=r"^[A-Za-z0-9_-]{1,48}$")
     """Name under which the bridge is registered as an MCP server in Letta."""
 
+    timezone: str | None = None
+    """IANA name of the zone that the due times and days of jobs are counted in, such as
+    `Europe/Oslo`. Default: the machine's own. Set it where machines in several zones share a
+    database, so that they agree on the day."""
+
     extensions: Annotated[tuple[Path, ...], NoDecode] = ()
     """Directories of your own with `tools/`, `guards/` or `jobs/` in them, separated by `:`. One
     that others may write is refused."""
@@ -195,6 +202,16 @@ class Settings(BaseSettings):
             pairs[name] = chosen
         return pairs
 
+    @field_validator("timezone")
+    @classmethod
+    def _require_zone(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                zoneinfo.ZoneInfo(value)
+            except (zoneinfo.ZoneInfoNotFoundError, ValueError) as error:
+                raise ValueError(f"{value!r} is no time zone; give a name such as UTC") from error
+        return value
+
     @field_validator("letta_base_url")
     @classmethod
     def _strip_slash(cls, value: str | None) -> str | None:
@@ -208,6 +225,11 @@ class Settings(BaseSettings):
         if not value.endswith("/mcp"):
             raise ValueError("must end in /mcp")
         return _require_http(value)
+
+    @property
+    def zone(self) -> zoneinfo.ZoneInfo:
+        """The zone of jobs: the one set, or else the machine's."""
+        return zoneinfo.ZoneInfo(self.timezone or tzlocal.get_localzone_name())
 
     @property
     def at(self) -> Home:

@@ -22,13 +22,18 @@ def test_the_public_surface_is_what_extensions_may_use():
     assert sorted(han_solo.__all__) == [
         "BlockContext",
         "CheckContext",
+        "Daily",
+        "Evidence",
         "Finding",
         "HanSoloError",
+        "Hourly",
+        "JobContext",
         "MemoryContext",
         "OperatorContext",
         "Principal",
         "RemedyContext",
         "guard",
+        "job",
         "tool",
     ]
 

@@ -1,0 +1,62 @@
+"""What a job may touch: the database, the settings, and, if it asks for it, the agent.
+
+A job that needs no agent (a backup) runs while Letta is away, so the agent's parts are opened only
+when they are asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+if TYPE_CHECKING:
+    from .blocks.service import Blocks
+    from .clock import Clock
+    from .letta.gateway import LettaGateway
+    from .reconcile.spec import AgentSpec
+    from .runs.model import JobRun
+    from .settings import Settings
+    from .store.database import Database
+    from .turns.service import Turns
+
+
+@dataclass(frozen=True, slots=True)
+class AgentParts:
+    """The managed agent, for a job. ``blocks`` writes as kind ``job`` under the job's name."""
+
+    agent_id: str
+    spec: AgentSpec
+    letta: LettaGateway
+    blocks: Blocks
+    turns: Turns
+
+
+OpenAgent = Callable[[str], AbstractAsyncContextManager[AgentParts]]
+"""Opens the agent's parts for a job of that name; closed again at the end."""
+
+Tell = Callable[[str], None]
+"""Shows a person what is going on, such as that Letta is waited for."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobContext:
+    """One run of a job.
+
+    ``run`` names the period and when it was due; ``zone`` is the one that days are counted in.
+    """
+
+    run: JobRun
+    settings: Settings
+    db: Database
+    clock: Clock
+    zone: ZoneInfo
+    open_agent: OpenAgent
+    tell: Tell
+
+    @property
+    def now(self) -> datetime:
+        return self.clock.now()
