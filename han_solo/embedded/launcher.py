@@ -22,7 +22,7 @@ import importlib.metadata
 import io
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
@@ -49,6 +49,7 @@ def main() -> None:
     allowed = take_allowed_urls()
     _check_version()
     _check_database_set()
+    asyncio.run(_check_database())
     url_validation = importlib.import_module("letta.helpers.url_validation")
     original = url_validation.validate_mcp_server_url
     guarded = build_url_check(allowed, original)
@@ -161,37 +162,46 @@ def _load_application() -> Any:
     return module.app
 
 
+async def _check_database() -> None:
+    """Look into the database before the application is loaded, which takes seconds."""
+    async with _open_database() as (connection, text):
+        _check_foreign(await _list_tables(connection, text))
+
+
 async def _ensure_schema(*, embedded: bool) -> None:
     """Make the schema in an empty database, in one transaction; touch no other.
 
     In our own server the address of the provider ``openai`` follows the environment: Letta keeps
     the one of the first start for good, so that a key set later would be used on the stand-in.
     """
+    base = importlib.import_module("letta.orm.base").Base
+    async with _open_database() as (connection, text):
+        await connection.execute(text(f"SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})"))
+        tables = await _list_tables(connection, text)
+        _check_foreign(tables)
+        if tables:
+            if embedded:
+                models = importlib.import_module("letta.settings").model_settings
+                await connection.execute(text(_ADDRESS), {"url": models.openai_api_base})
+            return
+        await connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
+        await connection.run_sync(base.metadata.create_all)
+        for statement in _SEQUENCE:
+            await connection.execute(text(statement))
+
+
+@contextlib.asynccontextmanager
+async def _open_database() -> AsyncIterator[tuple[Any, Callable[[str], Any]]]:
+    """Open a transaction on Letta's database; yields it, and what makes a statement of a text."""
     sqlalchemy = importlib.import_module("sqlalchemy")
-    text = sqlalchemy.text
     pg_uri = importlib.import_module("letta.settings").settings.letta_pg_uri
     convert = importlib.import_module("letta.database_utils").get_database_uri_for_context
-    base = importlib.import_module("letta.orm.base").Base
     # Not Letta's own engine: its connections would belong to this short-lived event loop.
     make_engine = importlib.import_module("sqlalchemy.ext.asyncio").create_async_engine
     engine = make_engine(convert(pg_uri, "async"))
     try:
         async with engine.begin() as connection:
-            await connection.execute(text(f"SELECT pg_advisory_xact_lock({_SCHEMA_LOCK})"))
-            rows = await connection.execute(
-                text("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
-            )
-            tables = set(rows.scalars())
-            if tables:
-                _check_foreign(tables)
-                if embedded:
-                    models = importlib.import_module("letta.settings").model_settings
-                    await connection.execute(text(_ADDRESS), {"url": models.openai_api_base})
-                return
-            await connection.execute(text("CREATE EXTENSION IF NOT EXISTS vector"))
-            await connection.run_sync(base.metadata.create_all)
-            for statement in _SEQUENCE:
-                await connection.execute(text(statement))
+            yield connection, sqlalchemy.text
     except (OSError, sqlalchemy.exc.SQLAlchemyError) as error:
         said = str(getattr(error, "orig", None) or error).strip().splitlines()
         reason = said[-1] if said else type(error).__name__
@@ -201,6 +211,13 @@ async def _ensure_schema(*, embedded: bool) -> None:
         )
     finally:
         await engine.dispose()
+
+
+async def _list_tables(connection: Any, text: Callable[[str], Any]) -> set[str]:
+    rows = await connection.execute(
+        text("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+    )
+    return set(rows.scalars())
 
 
 _ADDRESS = (
@@ -214,7 +231,7 @@ _SEQUENCE = (
 
 
 def _check_foreign(tables: set[str]) -> None:
-    if not {"alembic_version", "agents"} & tables:
+    if tables and not {"alembic_version", "agents"} & tables:
         _refuse(
             "The database of LETTA_PG_URI holds tables, and none of them is Letta's.",
             "Give Letta an empty database of its own.",

@@ -169,17 +169,20 @@ async def test_the_verdict_is_lettas_own(letta_server):
     """The table above, asked of the code that refuses."""
     import subprocess
 
+    urls = ("http://bridge.local/mcp", "http://10.1.2.3/mcp", "https://memory.example.org/mcp")
     code = (
         "import sys; from letta.helpers.url_validation import validate_mcp_server_url as check\n"
-        "try: check(sys.argv[1], resolve_hostname=False); print('accepted')\n"
-        "except ValueError: print('refused')"
+        "for url in sys.argv[1:]:\n"
+        "    try: check(url, resolve_hostname=False); print('accepted')\n"
+        "    except ValueError: print('refused')"
     )
-    for url in ("http://bridge.local/mcp", "http://10.1.2.3/mcp", "https://memory.example.org/mcp"):
-        done = subprocess.run(
-            [letta_server.python, "-c", code, url], capture_output=True, text=True, check=True
-        )
-        said = done.stdout.strip().splitlines()[-1]
-        assert (said == "refused") is is_refused_by_letta(url), url
+    done = subprocess.run(
+        [letta_server.python, "-c", code, *urls], capture_output=True, text=True, check=True
+    )
+    said = dict(zip(urls, done.stdout.strip().splitlines()[-len(urls) :], strict=True))
+    assert {url: word == "refused" for url, word in said.items()} == {
+        url: is_refused_by_letta(url) for url in urls
+    }
 
 
 class TestCommands:
