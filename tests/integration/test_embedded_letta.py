@@ -122,7 +122,9 @@ class TestAccess:
 
 
 class TestLife:
-    async def test_a_restart_keeps_agents_and_what_is_attached(self, client, letta_server):
+    async def test_a_stop_leaves_nothing_running_and_the_next_start_finds_all(
+        self, client, letta_server
+    ):
         async with serve(McpStub([TOOL]), letta_server.bridge_ports[2]) as stub:
             assert (await register(client, stub.url)).status_code == 200
             tools = (await client.get("/v1/tools/?limit=1000")).json()
@@ -135,17 +137,14 @@ class TestLife:
                 "memory_blocks": [{"label": "notes", "value": "kept \U0001f426 "}],
             }
             made = (await client.post("/v1/agents/", json=body)).json()
-        await letta_server.restart()
-        found = (await client.get(f"/v1/agents/{made['id']}")).json()
-        assert [(tool["id"], tool["name"]) for tool in found["tools"]] == [(tool["id"], TOOL.name)]
-        assert [block["value"] for block in found["memory"]["blocks"]] == ["kept \U0001f426 "]
-
-    async def test_a_stop_leaves_nothing_running(self, letta_server):
         process = psutil.Process(letta_server.server.pid)
         family = [process, *process.children(recursive=True)]
         await letta_server.server.stop()
         assert not any(is_alive(member) for member in family)
         await letta_server.server.start()
+        found = (await client.get(f"/v1/agents/{made['id']}")).json()
+        assert [(tool["id"], tool["name"]) for tool in found["tools"]] == [(tool["id"], TOOL.name)]
+        assert [block["value"] for block in found["memory"]["blocks"]] == ["kept \U0001f426 "]
 
     async def test_it_starts_after_kill_9(self, client, letta_server):
         os.kill(letta_server.server.pid, signal.SIGKILL)

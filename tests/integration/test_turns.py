@@ -202,11 +202,11 @@ async def test_a_queue_that_is_too_long_takes_no_more(
     monkeypatch.setattr(floor, "MAX_WAITING", 2)
     turns = world.turns()
 
-    def send(name: str) -> asyncio.Task[Reply]:
-        message = _message(name, {"say": "A.", "sleep_s": 2})
+    def send(name: str, sleep_s: float = 0) -> asyncio.Task[Reply]:
+        message = _message(name, {"say": "A.", "sleep_s": sleep_s})
         return asyncio.create_task(turns.send(message, sender="s"))
 
-    sent = [send("0")]
+    sent = [send("0", sleep_s=2)]
     await world.wait_for_rows(_has_begun)
     sent += [send("1"), send("2")]
     await world.wait_for_rows(lambda rows: len(rows) == 3)
@@ -217,13 +217,13 @@ async def test_a_queue_that_is_too_long_takes_no_more(
 
 async def test_turns_are_paced_by_the_recorded_end_across_processes(world: World) -> None:
     await world.turns().send(_message("first"), sender="here")
-    sender = await world.start_sender("there", [_message("second")], gap_s=1.5)
+    sender = await world.start_sender("there", [_message("second")], gap_s=0.8)
     out, err = await sender.communicate()
     assert b"Answer second." in out, err.decode()
-    await world.turns(gap_s=1.0).send(_message("third"), sender="here")
+    await world.turns(gap_s=0.6).send(_message("third"), sender="here")
     first, second, third = (await world.turns().list())[::-1]
-    assert (second.started_at - first.ended_at).total_seconds() >= 1.5
-    assert (third.started_at - second.ended_at).total_seconds() >= 1.0
+    assert (second.started_at - first.ended_at).total_seconds() >= 0.8
+    assert (third.started_at - second.ended_at).total_seconds() >= 0.6
 
 
 async def test_a_message_that_was_not_sent_delays_nobody(world: World) -> None:
