@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -54,7 +55,7 @@ def set_up(group: str) -> str | None:
                 "       Install its venv module (Debian: apt install python3-venv) and try again."
             )
     uv = [str(VENV / "bin/uv"), "pip", "install", "--python", str(python)]
-    quiet = "--color=auto" if sys.stderr.isatty() else "--quiet"  # on a terminal uv shows its bars
+    quiet = "--color=never" if sys.stderr.isatty() else "--quiet"
     pip = [str(python), "-m", "pip", "install", "--quiet", "--require-hashes", "--no-deps"]
     steps = [
         [*pip, "-r", str(TOP / "scripts" / "uv.lock")],
@@ -104,7 +105,7 @@ def works(program: Path) -> bool:
 
 
 def run(command: list[str], *, show: bool = False) -> subprocess.CompletedProcess[str]:
-    """Run a command, with its progress on our terminal when ``show``."""
+    """Run a command; with ``show``, what it does is told on one line of our terminal."""
     environment = dict(os.environ)
     environment.pop("PYTHONHOME", None)
     environment.pop("PYTHONPATH", None)
@@ -114,13 +115,31 @@ def run(command: list[str], *, show: bool = False) -> subprocess.CompletedProces
     index = environment.get("PIP_INDEX_URL")
     if index:  # a machine with a mirror has told pip of it; uv is to use the same one
         environment.setdefault("UV_DEFAULT_INDEX", index)
-    pipe = None if show else subprocess.PIPE
+    pipe = subprocess.PIPE
     try:
+        if show:
+            return run_shown(command, environment)
         return subprocess.run(
             command, env=environment, stdout=pipe, stderr=pipe, text=True, check=False
         )
     except OSError as error:
         return subprocess.CompletedProcess(command, 1, "", str(error))
+
+
+def run_shown(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run a command whose lines overwrite each other; uv's list of all packages is left out."""
+    lines = []
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            lines.append(line)
+            if not line.startswith((" + ", " - ", " ~ ")):
+                width = shutil.get_terminal_size().columns - 1
+                print(f"\r\033[K{line.strip()[:width]}", end="", file=sys.stderr, flush=True)
+    print("\r\033[K", end="", file=sys.stderr, flush=True)
+    return subprocess.CompletedProcess(command, process.returncode, "", "".join(lines))
 
 
 def last_line(done: subprocess.CompletedProcess[str]) -> str:

@@ -1,5 +1,6 @@
 """The scripts: what they say when the machine lacks something, and that the locks are whole."""
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -29,6 +30,13 @@ def run_script(name, *arguments, **environment):
         text=True,
         check=False,
     )
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, TOP / "scripts" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_a_machine_without_a_fitting_python_is_told_so(bare_path, tmp_path):
@@ -65,6 +73,22 @@ def test_wrong_use_of_the_bootstrap_is_one_sentence():
     done = run_script("_run", "nonsense", PATH=os.environ["PATH"])
     assert done.returncode == 2
     assert done.stderr.startswith("error: usage:")
+
+
+def test_a_first_start_on_a_terminal_shows_one_line_and_no_list_of_packages(capsys):
+    bootstrap = load("_bootstrap")
+    said = "Resolved 2 packages\\nDownloading big (90.0MiB)\\n + big==1.0\\n + small==2.0\\n"
+
+    done = bootstrap.run(["sh", "-c", f"printf '{said}' >&2; echo noise; exit 3"], show=True)
+
+    out, err = capsys.readouterr()
+    assert done.returncode == 3
+    assert done.stderr.endswith(" + small==2.0\n")  # kept for the sentence about a failure
+    assert (out, "\n" in err) == ("", False)
+    assert [piece for piece in err.split("\r\033[K") if piece] == [
+        "Resolved 2 packages",
+        "Downloading big (90.0MiB)",
+    ]
 
 
 @pytest.mark.parametrize("name", ["up", "test", "bench", "sync-tools", "_run", "compile-locks"])
