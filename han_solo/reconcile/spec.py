@@ -17,6 +17,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from . import spec_file, spec_source
+from .text_rules import NO_RULES, TextRules
 
 SHIPPED_SPEC: Final = Path(__file__).resolve().parent.parent / "specs" / "ren.toml"
 
@@ -75,6 +76,7 @@ class BlockSpec:
     read_only: bool
     seed: str
     writers: tuple[str, ...]
+    rules: TextRules = NO_RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class AgentSpec:
     blocks: tuple[BlockSpec, ...]
     system: str | None
     path: Path
+    system_rules: TextRules = NO_RULES
 
     @property
     def is_shipped(self) -> bool:
@@ -157,6 +160,7 @@ class _Builder:
             blocks=self._blocks(),
             system=self._system(),
             path=self.source.path,
+            system_rules=self._rules(self.shape.system),
         )
 
     def _model(self, handle: str | None) -> ModelSpec:
@@ -217,8 +221,17 @@ class _Builder:
                 read_only=table.read_only,
                 seed=seed,
                 writers=tuple(table.writers),
+                rules=self._rules(table),
             )
         return tuple(blocks.values())
+
+    def _rules(self, table: spec_file.BlockTable | spec_file.SystemTable | None) -> TextRules:
+        if table is None:
+            return NO_RULES
+        return TextRules(
+            tuple(self._fill(phrase) for phrase in table.must_contain),
+            tuple(self._fill(phrase) for phrase in table.must_not_contain),
+        )
 
     def _system(self) -> str | None:
         system = self.shape.system

@@ -39,6 +39,7 @@ RuleType = Literal[
 _WITH_CHILDREN: Final = ("constrain_child_tools", "parent_last_tool")
 
 _Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
+_Phrase = Annotated[str, Field(pattern=r"\S")]
 
 
 class _Table(BaseModel):
@@ -175,6 +176,13 @@ class BlockTable(_Table):
     writers: list[Writer] = ["agent", "operator"]
     """Who may write it: `agent`, `client` (Claude Code and the like), `operator`, `dream`."""
 
+    must_contain: list[_Phrase] = []
+    """Phrases that the text must contain, whatever the case and the line breaks; the guard
+    `block_rules` tells of one that is missing."""
+
+    must_not_contain: list[_Phrase] = []
+    """Phrases that it must not contain, such as an instruction that was once inverted."""
+
 
 class SystemTable(_Table):
     """The system prompt. Left out: not compared."""
@@ -184,6 +192,12 @@ class SystemTable(_Table):
 
     text: _Text | None = None
     """The prompt itself, instead of a file."""
+
+    must_contain: list[_Phrase] = []
+    """As for a block."""
+
+    must_not_contain: list[_Phrase] = []
+    """As for a block."""
 
     @model_validator(mode="after")
     def _is_one(self) -> SystemTable:

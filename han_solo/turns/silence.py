@@ -181,3 +181,8 @@ _KEPT: Final[dict[bool | None, str]] = {
     False: "The message was not kept: send it again.",
     None: "Whether the message is in its context is not known: look before you send it again.",
 }
+
+
+def hint_for(cause: str) -> str:
+    """Return what helps against a cause."""
+    return next((words.hint for name, words in _WORDS.items() if name == cause), "")

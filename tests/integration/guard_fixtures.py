@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from han_solo.blocks.model import CARETAKER, Rights
+from han_solo.blocks.model import CARETAKER, Author, Rights
 from han_solo.blocks.service import Blocks
 from han_solo.blocks.versions import BlockVersions
 from han_solo.clock import Clock
@@ -22,7 +22,7 @@ from han_solo.findings.model import Alert, FindingRow
 from han_solo.findings.service import Findings
 from han_solo.findings.snapshots import Snapshots
 from han_solo.guard_context import CheckContext, GuardServices
-from han_solo.letta.views import AgentView
+from han_solo.letta.views import AgentView, BlockView
 from han_solo.loader import load_registry
 from han_solo.reconcile.spec import AgentSpec
 from han_solo.turns.service import Turns
@@ -69,6 +69,32 @@ class GuardWorld:
         answer = await self.lab.http.patch(f"/v1/agents/{self.agent_id}", json=fields)
         answer.raise_for_status()
 
+    async def block(self, label: str) -> BlockView:
+        found = (await self.agent()).block(label)
+        assert found
+        return found
+
+    async def patch_block(self, label: str, **fields: Any) -> None:
+        """Change a block behind our back."""
+        block = await self.block(label)
+        answer = await self.lab.http.patch(f"/v1/blocks/{block.id}", json=fields)
+        answer.raise_for_status()
+
+    async def detach_block(self, block_id: str) -> None:
+        """Take a block off the agent behind our back."""
+        path = f"/v1/agents/{self.agent_id}/core-memory/blocks/detach/{block_id}"
+        (await self.lab.http.patch(path)).raise_for_status()
+
+    async def require_approval(self, tool: str) -> None:
+        """Have calls of a tool wait for approval."""
+        path = f"/v1/agents/{self.agent_id}/tools/approval/{tool}"
+        answer = await self.lab.http.patch(path, json={"requires_approval": True})
+        answer.raise_for_status()
+
+    def blocks_of(self, author: Author) -> Blocks:
+        """Return the blocks as somebody else writes them."""
+        return build_blocks(self.lab, self.agent_id, author)
+
     async def check(self, name: str) -> tuple[Finding, ...]:
         """Run a guard's check alone; nothing is recorded."""
         context = CheckContext(self.services, self.agent_id, now=self.services.clock.now())
@@ -114,18 +140,22 @@ async def _do_nothing(_context: Any, _findings: Any) -> str:
     return "Nothing was done."
 
 
+def build_blocks(lab: Lab, agent_id: str, author: Author) -> Blocks:
+    services = lab.services
+    return Blocks(
+        lab.gateway,
+        BlockVersions(services.db, services.clock),
+        agent_id,
+        author,
+        rights=Rights.of(services.spec.blocks),
+        timeout_s=30,
+    )
+
+
 def build_guard_services(lab: Lab, agent_id: str, clock: Clock | None = None) -> GuardServices:
     db = lab.services.db
     clock = clock or lab.services.clock
-    spec = lab.services.spec
-    blocks = Blocks(
-        lab.gateway,
-        BlockVersions(db, clock),
-        agent_id,
-        CARETAKER,
-        rights=Rights.of(spec.blocks),
-        timeout_s=30,
-    )
+    blocks = build_blocks(lab, agent_id, CARETAKER)
     return GuardServices(
         reconcile=lab.services,
         letta=lab.gateway,
