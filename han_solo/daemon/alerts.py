@@ -8,6 +8,7 @@ is due again later, and nothing that fails here stops the guards.
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol
@@ -27,6 +28,10 @@ SEND_TIMEOUT_S: Final = 20.0
 
 MOST_TOLD: Final = 10
 """Findings in one message; the others are counted. A phone shows no more."""
+
+_TRY_HINT: Final = (
+    "`apprise -vv -t test -b test URL`, which is installed beside han-solo, says why."
+)
 
 _log = logs.get("alerts")
 
@@ -112,30 +117,55 @@ class Alerts:
         faults = await asyncio.gather(*(self._tell(way, alerts) for way in self._ways))
         failed = [fault for fault in faults if fault]
         if failed:
-            raise AlertFailed(
-                " ".join(failed), hint="It is tried again later; see HAN_SOLO_ALERT_URLS."
-            )
+            raise AlertFailed(" ".join(failed), hint="It is tried again later.")
         for told in self._told.values():
             told.difference_update(_keys(alerts))
+
+    async def test(self) -> tuple[str, ...]:
+        """Send a test message in every way, and return the names of the ways.
+
+        Raises:
+            SettingsError: there is no way.
+            AlertFailed: names those that failed.
+        """
+        if not self._ways:
+            raise SettingsError(
+                "Alerts go nowhere but into the log.",
+                hint="Set HAN_SOLO_ALERT_URLS; docs/reference/settings.md says how.",
+            )
+        title, text = f"{self._agent_name}: a test", "han-solo sends its alerts here."
+        faults = [await _send(way, title, text, is_critical=False) for way in self._ways]
+        failed = [fault for fault in faults if fault]
+        if failed:
+            raise AlertFailed(" ".join(failed), hint=_TRY_HINT)
+        return tuple(way.name for way in self._ways)
 
     async def _tell(self, way: Way, alerts: Sequence[Alert]) -> str | None:
         told = self._told.setdefault(way.name, set())
         new = [alert for alert in alerts if not told.issuperset(_keys([alert]))]
         if not new:
             return None
-        try:
-            async with asyncio.timeout(SEND_TIMEOUT_S):
-                await way.tell(
-                    build_title(self._agent_name, new),
-                    build_text(new),
-                    is_critical=any(alert.finding.severity == "critical" for alert in new),
-                )
-        except HanSoloError as error:
-            return error.message
-        except TimeoutError:
-            return f"{way.name} did not answer within {SEND_TIMEOUT_S:g} s."
-        told.update(_keys(new))
-        return None
+        fault = await _send(
+            way,
+            build_title(self._agent_name, new),
+            build_text(new),
+            is_critical=any(alert.finding.severity == "critical" for alert in new),
+        )
+        if fault is None:
+            told.update(_keys(new))
+        return fault
+
+
+async def _send(way: Way, title: str, text: str, *, is_critical: bool) -> str | None:
+    """Send a message in one way; return what went wrong."""
+    try:
+        async with asyncio.timeout(SEND_TIMEOUT_S):
+            await way.tell(title, text, is_critical=is_critical)
+    except HanSoloError as error:
+        return error.message
+    except TimeoutError:
+        return f"{way.name} did not answer within {SEND_TIMEOUT_S:g} s."
+    return None
 
 
 def _keys(alerts: Sequence[Alert]) -> set[tuple[int, str]]:
@@ -198,6 +228,8 @@ class AppriseWay:
         """
         import apprise  # noqa: PLC0415 - a third of a second, for those who alert
 
+        # Its own log lines may quote a URL whole, secrets and all.
+        logging.getLogger("apprise").setLevel(logging.CRITICAL)
         service = apprise.Apprise.instantiate(url.get_secret_value())
         if service is None:
             raise SettingsError(

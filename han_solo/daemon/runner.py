@@ -197,7 +197,7 @@ class _Run:
         rows = await self._services.findings.list_open(self._agent_id, spec.name)
         for row in rows:
             if row.id in recorded.opened_ids:
-                _log.warning(
+                _log.info(  # told to people as an alert, which is logged as loudly as it deserves
                     "guard.finding_opened", guard=spec.name, key=row.key, severity=row.severity
                 )
         for key in recorded.resolved.values():

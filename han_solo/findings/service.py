@@ -294,6 +294,12 @@ class Findings:
             )
             return tuple([_build_remedy(row) async for row in rows])
 
+    async def list_remedies_of(self, finding_ids: Sequence[int]) -> tuple[RemedyRow, ...]:
+        """Return the attempts to repair any of these findings, the oldest first."""
+        async with self._db.connection() as connection:
+            rows = QUERIES.list_remedies_of(connection, finding_ids=finding_ids)
+            return tuple([_build_remedy(row) async for row in rows])
+
 
 def _build_remedy(row: asyncpg.Record) -> RemedyRow:
     return RemedyRow(**{**dict(row), "finding_ids": tuple(row["finding_ids"])})
