@@ -12,6 +12,7 @@ import signal
 from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
 
+import hypothesis
 import pytest
 import structlog
 
@@ -19,6 +20,9 @@ from han_solo.embedded.postgres import EmbeddedPostgres
 from han_solo.home import Home
 from tests import servers
 from tests.servers import LettaServer
+
+# Properties are tried on Hypothesis' own 100 examples, unless they say another number themselves.
+hypothesis.settings.register_profile("deep", max_examples=1_000)
 
 _SERVER_TIMEOUT_S = 900  # the first test that asks waits for Letta's environment to be built
 

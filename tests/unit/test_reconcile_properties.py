@@ -129,7 +129,7 @@ def _draw_bridge(draw: st.DrawFn, world: World) -> None:
 
 
 _consent = st.sets(st.sampled_from(["prune", "detach_builtin_memory"])).map(tuple)
-_always = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_always = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def state(world: World) -> object:
