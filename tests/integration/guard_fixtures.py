@@ -91,6 +91,46 @@ class GuardWorld:
         answer = await self.lab.http.patch(path, json={"requires_approval": True})
         answer.raise_for_status()
 
+    async def patch_tool(self, name: str, **fields: Any) -> None:
+        """Change a tool behind our back."""
+        tool_id = (await self.lab.tools())[name].id
+        (await self.lab.http.patch(f"/v1/tools/{tool_id}", json=fields)).raise_for_status()
+
+    async def delete_tool(self, tool_id: str) -> None:
+        """Delete a tool behind our back, as somebody once did with all of them."""
+        (await self.lab.http.delete(f"/v1/tools/{tool_id}")).raise_for_status()
+
+    async def delete_agent(self, agent_id: str) -> None:
+        (await self.lab.http.delete(f"/v1/agents/{agent_id}")).raise_for_status()
+
+    async def make_tool(self, source: str) -> str:
+        """Make a Python tool of somebody's and return its id."""
+        made = await self.lab.http.post("/v1/tools/", json={"source_code": source})
+        return str(made.raise_for_status().json()["id"])
+
+    async def make_stranger(self, tools: Sequence[str]) -> str:
+        """Make an agent that is not ours, with tools of ours on it."""
+        ids = [(await self.lab.tools())[name].id for name in tools]
+        made = await self.lab.gateway.create_agent(
+            name=f"other-{len(ids)}", model=MODEL.handle, tool_ids=ids
+        )
+        return made.id
+
+    async def add_agent(self, name: str, tools: Sequence[str]) -> str:
+        """Make another managed agent, which has some of our tools."""
+        agent_id = await self.make_stranger(tools)
+        known = dataclasses.replace(self.lab.services, spec=dataclasses.replace(SPEC, name=name))
+        await known.known.store_agent_id(agent_id)
+        await self.services.snapshots.note(await self.lab.gateway.fetch_agent(agent_id))
+        return agent_id
+
+    async def tools_of(self, agent_id: str) -> set[str]:
+        return {tool.name for tool in (await self.lab.gateway.fetch_agent(agent_id)).tools}
+
+    def callback_tools(self, *names: str) -> None:
+        """Say which of our tools may message the agent."""
+        self.services = dataclasses.replace(self.services, callback_tools=frozenset(names))
+
     def blocks_of(self, author: Author) -> Blocks:
         """Return the blocks as somebody else writes them."""
         return build_blocks(self.lab, self.agent_id, author)

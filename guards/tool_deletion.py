@@ -1,0 +1,104 @@
+"""The guard against tools that vanish from Letta altogether."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from han_solo import CheckContext, Finding, HanSoloError, RemedyContext, guard
+from han_solo.findings.snapshots import Attachment
+from han_solo.reconcile.plan import AttachTool, RegisterServer, RegisterTool, UpdateServer
+
+MEANT_AFTER: Final = timedelta(days=7)
+"""A tool of somebody else's that is gone for so long was deleted on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lost:
+    """A tool that is gone, and the known agents that had it, by name."""
+
+    name: str
+    agents: Mapping[str, Attachment]
+
+
+async def _bring_back(context: RemedyContext, findings: tuple[Finding, ...]) -> str:
+    names = {finding.key for finding in findings}
+    await context.apply(
+        lambda step: isinstance(step, RegisterServer | UpdateServer | RegisterTool | AttachTool)
+    )
+    tools = {
+        tool.name: tool
+        for tool in await context.letta.fetch_tools()
+        if tool.mcp_server == context.bridge_name
+    }
+    given: dict[str, int] = {}
+    for agent_name, agent_id in (await context.snapshots.list_agents()).items():
+        had = {attachment.tool_name for attachment in await context.snapshots.load(agent_id)}
+        try:
+            has = {tool.name for tool in (await context.letta.fetch_agent(agent_id)).tools}
+            for name in sorted((names & had & tools.keys()) - has):
+                await context.letta_writes.attach_tool(agent_id, tools[name].id)
+            agent = await context.letta.fetch_agent(agent_id)
+        except HanSoloError:  # one agent that is gone keeps no other from its tools
+            continue
+        await context.snapshots_writer.note(agent)
+        given[agent_name] = len(names & {tool.name for tool in agent.tools})
+    counts = ", ".join(f"{agent} {count}" for agent, count in sorted(given.items()))
+    return f"Registered anew and attached by name, of {len(names)} that were gone: {counts}."
+
+
+@guard(every_s=60, incident="mass-deletion", mode="repair", remedy=_bring_back)
+async def tool_deletion(context: CheckContext) -> tuple[Finding, ...]:
+    """Find tools that a known agent had, that it has no more and that Letta has no more either.
+
+    Ours are registered anew and attached by name, for every known agent. Tools of others are
+    reported for a week: nobody but their owner can bring them back.
+    """
+    ids = {tool.id for tool in await context.letta.fetch_tools()}
+    lost: dict[str, dict[str, Attachment]] = {}
+    for agent_name, agent_id in (await context.snapshots.list_agents()).items():
+        gone = [a for a in await context.snapshots.load(agent_id) if a.tool_id not in ids]
+        if not gone:
+            continue
+        try:
+            has = {tool.name for tool in (await context.letta.fetch_agent(agent_id)).tools}
+        except HanSoloError:  # its own guard, agent_identity, tells of an agent that is gone
+            continue
+        for attachment in gone:
+            if attachment.tool_name not in has:
+                lost.setdefault(attachment.tool_name, {})[agent_name] = attachment
+    return tuple(
+        finding
+        for name, agents in sorted(lost.items())
+        if (finding := _build(context, _Lost(name, agents)))
+    )
+
+
+def _build(context: CheckContext, lost: _Lost) -> Finding | None:
+    attachments: Sequence[Attachment] = tuple(lost.agents.values())
+    since = min((a.missing_since or context.now) for a in attachments)
+    seen = max(a.seen_at for a in attachments)
+    is_ours = lost.name in context.declared_tools or any(
+        a.server == context.bridge_name for a in attachments
+    )
+    if not is_ours and context.now - since > MEANT_AFTER:
+        return None
+    agents = ", ".join(sorted(lost.agents))
+    return Finding(
+        key=lost.name,
+        summary=f"The tool {lost.name} was deleted from Letta; {agents} had it, last seen "
+        f"{seen:%Y-%m-%d %H:%M:%S} UTC.",
+        hint="In mode repair it is registered anew and attached by name; by hand: sync-tools."
+        if is_ours
+        else "It is not han-solo's: whoever made it has to make it again.",
+        severity="critical" if is_ours else "warning",
+        detail={
+            "agents": sorted(lost.agents),
+            "tool_ids": sorted({a.tool_id for a in attachments}),
+            "server": attachments[0].server,
+            "last_seen_at": seen.isoformat(),
+            "missing_since": since.isoformat(),
+        },
+    )
