@@ -19,6 +19,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from uvicorn.server import ServerState
 
 
 @dataclass(frozen=True)
@@ -82,21 +83,26 @@ class McpStub:
 
 @contextlib.asynccontextmanager
 async def serve(stub: McpStub, port: int) -> AsyncIterator[McpStub]:
-    """Serve the stub on loopback for the length of the block."""
+    """Serve the stub on loopback for the length of the block.
+
+    Without uvicorn's own server, which looks only ten times a second whether it is to end.
+    """
     app = Starlette(routes=[Route("/mcp", stub.handle, methods=["GET", "POST", "DELETE"])])
-    config = uvicorn.Config(
-        app, host="127.0.0.1", port=port, log_level="error", lifespan="off", ws="none"
-    )
-    server = uvicorn.Server(config)
-    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign]
-    task = asyncio.create_task(server.serve())
-    while not server.started:
-        if task.done():
-            await task
-        await asyncio.sleep(0.01)
+    config = uvicorn.Config(app, log_level="error", lifespan="off", ws="none")
+    config.load()
+    state = ServerState()
+
+    def build_protocol() -> asyncio.Protocol:
+        return config.http_protocol_class(config=config, server_state=state, app_state={})
+
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(build_protocol, "127.0.0.1", port)
     stub.url = f"http://127.0.0.1:{port}/mcp"
     try:
         yield stub
     finally:
-        server.should_exit = True
-        await task
+        server.close()
+        for connection in list(state.connections):
+            connection.shutdown()
+        await asyncio.gather(*state.tasks, return_exceptions=True)
+        await server.wait_closed()
