@@ -60,12 +60,25 @@ def load_registry(extensions: Iterable[Path] = ()) -> Registry:
             )
         refuse_writable_by_others(root)
         roots.append(root)
-    modules = [module for root in roots for kind in KINDS for module in _load_kind(root, kind)]
+    by_kind = {kind: [m for root in roots for m in _load_kind(root, kind)] for kind in KINDS}
+    modules = [module for loaded in by_kind.values() for module in loaded]
+    for module in by_kind["guards"]:
+        _require_one_guard(module)
     return build_registry(
         tools=[spec for module in modules for spec in vars(module).get(MODULE_SPECS, ())],
         guards=[spec for module in modules for spec in vars(module).get(GUARD_SPECS, ())],
         jobs=[spec for module in modules for spec in vars(module).get(JOB_SPECS, ())],
     )
+
+
+def _require_one_guard(module: ModuleType) -> None:
+    """Refuse a file in ``guards/`` without a guard: someone believes that it watches."""
+    count = len(vars(module).get(GUARD_SPECS, ()))
+    if count != 1:
+        raise DeclarationError(
+            f"{module.__file__} has {count or 'no'} guards; one module is one guard.",
+            hint="Decorate one function with @guard, or begin a helper's name with _.",
+        )
 
 
 def refuse_writable_by_others(root: Path) -> None:

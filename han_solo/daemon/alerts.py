@@ -165,6 +165,9 @@ async def _send(way: Way, title: str, text: str, *, is_critical: bool) -> str | 
         return error.message
     except TimeoutError:
         return f"{way.name} did not answer within {SEND_TIMEOUT_S:g} s."
+    except Exception as error:  # noqa: BLE001 - a loop's edge: no alert may stop the guards
+        _log.exception("alert.way_failed", way=way.name)
+        return f"{way.name} failed: {type(error).__name__}."
     return None
 
 

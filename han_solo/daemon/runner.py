@@ -34,6 +34,10 @@ REMEDY_TIMEOUT_S: Final = 600.0
 _MOST_LOOKS: Final = 3
 """How often a look is taken anew because another process recorded one meanwhile."""
 
+_left_open: Final[dict[tuple[str, str], int]] = {}
+"""Remedies of this process whose end could not be recorded, by guard and agent: Postgres went away.
+One that is open keeps the next from starting for as long as we lead."""
+
 _log = logs.get("guards")
 
 
@@ -96,8 +100,11 @@ class _Run:
         report, found = await self._look(spec)
         if not found or spec.remedy is None or self.mode_of(spec) != "repair":
             return report
-        if self._epoch is None or await self._is_somebody_else():
+        if self._epoch is None:
             return report
+        if await self._is_somebody_else():
+            why = f"{IDENTITY} found something critical: this may be another agent."
+            return with_remedy(report, report, RemedyReport("refused", why))
         return await self._repair(spec, report, found)
 
     async def note_attachments(self) -> None:
@@ -134,6 +141,9 @@ class _Run:
             runs = await findings.count_runs(spec.name, self._agent_id)
             try:
                 found = await self._check(spec)
+                recorded = await findings.record(
+                    spec.name, self._agent_id, found, duration_ms=_ms_since(started), runs=runs
+                )
             except DatabaseUnavailable:
                 raise
             except HanSoloError as error:
@@ -148,9 +158,6 @@ class _Run:
                 _log.exception("guard.check_failed", guard=spec.name)
                 why = f"A fault in the guard itself: {type(error).__name__}: {error}"
                 return await self._blind(spec, why, started, is_told=False), ()
-            recorded = await findings.record(
-                spec.name, self._agent_id, found, duration_ms=_ms_since(started), runs=runs
-            )
         if recorded.is_stale:
             found = ()  # others look at this all the time; what they recorded is what is known
         report = await self._report(spec, "found" if found else "clear", recorded)
@@ -162,11 +169,14 @@ class _Run:
         deadline = asyncio.timeout(CHECK_TIMEOUT_S)
         try:
             async with deadline:
-                return tuple(await spec.check(self._context()))
+                found = tuple(await spec.check(self._context()))
         except TimeoutError as error:
             if not deadline.expired():
                 raise
             raise HanSoloError(f"It did not end within {CHECK_TIMEOUT_S:g} s.") from error
+        if len({finding.key for finding in found}) < len(found):
+            raise ValueError("two findings have one key")
+        return found
 
     async def _blind(
         self, spec: GuardSpec, why: str, started: float, *, is_told: bool
@@ -231,6 +241,10 @@ class _Run:
                     f"the next one is not before {next_at:%H:%M:%S} UTC."
                 )
                 return with_remedy(before, before, RemedyReport("deferred", why))
+        of_guard = (spec.name, self._agent_id)
+        if (left_open := _left_open.get(of_guard)) is not None:
+            await findings.finish_remedy(left_open, "abandoned", "Its end could not be recorded.")
+            _left_open.pop(of_guard, None)
         remedy_id = await findings.start_remedy(
             spec.name,
             self._agent_id,
@@ -242,16 +256,19 @@ class _Run:
             why = "Another process leads, or repairs this already."
             _log.info("guard.remedy_refused", guard=spec.name, epoch=self._epoch)
             return with_remedy(before, before, RemedyReport("refused", why))
-        what, failed = await self._apply(spec, found)
-        self._looks = Looks()  # what was read before it is no longer so
-        after, left = await self._look(spec)
-        keys = {finding.key for finding in found}
-        outcome: RemedyOutcome = "done"
-        if failed:
-            outcome = "failed"
-        elif after.outcome == "blind" or keys & {finding.key for finding in left}:
-            outcome = "no_effect"
-        await findings.finish_remedy(remedy_id, outcome, what)
+        try:
+            what, failed = await self._apply(spec, found)
+            self._looks = Looks()  # what was read before it is no longer so
+            after, left = await self._look(spec)
+            outcome: RemedyOutcome = "done"
+            if failed:
+                outcome = "failed"
+            elif after.outcome == "blind" or {f.key for f in found} & {f.key for f in left}:
+                outcome = "no_effect"
+            await findings.finish_remedy(remedy_id, outcome, what)
+        except BaseException:
+            _left_open[of_guard] = remedy_id
+            raise
         _log.info("guard.remedy_applied", guard=spec.name, outcome=outcome, epoch=self._epoch)
         return with_remedy(before, after, RemedyReport(outcome, what))
 

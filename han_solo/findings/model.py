@@ -14,6 +14,13 @@ RemedyOutcome = Literal["done", "no_effect", "failed", "abandoned"]
 COULD_NOT_LOOK: Final = "check_failed"
 """Key of the finding that a guard's own check failed; what it saw earlier stays open meanwhile."""
 
+LEAST_ALERT_PAUSE: Final = timedelta(minutes=1)
+LONGEST_ALERT_PAUSE: Final = timedelta(hours=1)
+"""Between two tries of an alert that does not go out; the pause grows with the finding's age."""
+
+OLDEST_NEWS: Final = timedelta(days=1)
+"""What opened longer ago and is repaired is no longer told."""
+
 FIRST_PAUSE: Final = timedelta(minutes=1)
 LONGEST_PAUSE: Final = timedelta(hours=1)
 """Between two tries of a remedy that does not help: doubled each time, since what it can not mend

@@ -9,7 +9,7 @@ frozen can start nothing when it wakes.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 import asyncpg
@@ -19,6 +19,9 @@ from ..declare import Finding
 from ..store.database import Connection, Database
 from .model import (
     COULD_NOT_LOOK,
+    LEAST_ALERT_PAUSE,
+    LONGEST_ALERT_PAUSE,
+    OLDEST_NEWS,
     Alert,
     FindingRow,
     GuardRun,
@@ -28,13 +31,6 @@ from .model import (
     Tries,
 )
 from .queries import QUERIES
-
-LEAST_ALERT_PAUSE: Final = timedelta(minutes=1)
-LONGEST_ALERT_PAUSE: Final = timedelta(hours=1)
-"""Between two tries of an alert that does not go out; the pause grows with the finding's age."""
-
-OLDEST_NEWS: Final = timedelta(days=1)
-"""What opened longer ago and is repaired is no longer told."""
 
 _MOST_TRIES: Final = 12
 """More failures of a remedy in a row make no difference to its pause."""
