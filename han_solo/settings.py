@@ -17,7 +17,6 @@ import tzlocal
 from pydantic import (
     AliasChoices,
     Field,
-    PositiveFloat,
     SecretStr,
     ValidationError,
     field_validator,
@@ -155,7 +154,9 @@ class Settings(BaseSettings):
     applies the remedy too, `off` leaves the guard out. Default: what each guard declares
     (`han-solo guards list`)."""
 
-    guard_every_s: Annotated[Mapping[str, PositiveFloat], NoDecode] = Field(default_factory=dict)
+    guard_every_s: Annotated[
+        Mapping[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]], NoDecode
+    ] = Field(default_factory=dict)
     """Seconds between two looks of a guard, as `name=seconds` separated by commas. Default: what
     each guard declares."""
 
