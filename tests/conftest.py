@@ -33,6 +33,8 @@ def pytest_configure() -> None:
     A shell that runs the tests in the background makes them deaf to an interrupt, and with them the
     commands that tests start and interrupt; so that is undone.
     """
+    # A process that may not keep what it compiles compiles a thousand files at each start.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in list(os.environ):

@@ -82,11 +82,17 @@ async def bridges(tmp_path, letta_server, database_url):
             # One that this Letta does not accept: no tools are registered in its organisation.
             "HAN_SOLO_BRIDGE_URL": "http://127.0.0.1:1/mcp",
         }
-        async with (
-            bridge_process(environment, tmp_path / "one", find_free_port()) as first,
-            bridge_process(environment, tmp_path / "two", find_free_port()) as second,
-        ):
-            yield (first, second), token, gateway, block, db
+        ports = find_free_port(), find_free_port()
+        async with contextlib.AsyncExitStack() as stack:
+            urls = await asyncio.gather(
+                *(
+                    stack.enter_async_context(
+                        bridge_process(environment, tmp_path / str(port), port)
+                    )
+                    for port in ports
+                )
+            )
+            yield urls, token, gateway, block, db
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,8 @@ import pytest
 from han_solo.store.database import Database
 from han_solo.tokens.service import Tokens
 
+from .store_fixtures import migrated
+
 MAIN = "from han_solo.cli.tokens import app; app()"
 TOKEN_CHARS = len("hs_") + 8 + 1 + 43
 
@@ -123,17 +125,19 @@ def test_the_scopes_are_explained_without_a_database(tokens_command):
         (("rotate", "taken", "--grace", "2d"), "from 0 to 24 hours."),
     ],
 )
-def test_bad_input_gets_a_sentence_and_exit_code_2_and_changes_nothing(
-    tokens_command, arguments, words
+async def test_bad_input_gets_a_sentence_and_exit_code_2_and_changes_nothing(
+    tokens_command, database_url, arguments, words
 ):
-    tokens_command("create", "taken", "--kind", "client")
-    before = tokens_command("list", "--all", "--json").stdout
-    done = tokens_command(*arguments)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert words in done.stderr
-    assert "Traceback" not in done.stderr
-    assert tokens_command("list", "--all", "--json").stdout == before
+    async with migrated(database_url) as db:
+        tokens = Tokens(db)
+        await tokens.create("taken", "client")
+        before = await tokens.list(include_revoked=True)
+        done = tokens_command(*arguments)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert words in done.stderr
+        assert "Traceback" not in done.stderr
+        assert await tokens.list(include_revoked=True) == before
 
 
 @pytest.mark.parametrize(
