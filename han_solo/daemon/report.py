@@ -37,11 +37,18 @@ class GuardReport:
     remedy: RemedyReport | None = None
     error: str | None = None
 
+    @property
+    def has_tried(self) -> bool:
+        """Say whether a remedy was applied, with whatever effect."""
+        return self.remedy is not None and self.remedy.outcome not in {"refused", "deferred"}
 
-def with_remedy(before: GuardReport, after: GuardReport, remedy: RemedyReport) -> GuardReport:
+
+def merge(before: GuardReport, after: GuardReport, remedy: RemedyReport | None) -> GuardReport:
+    """Return the report of two looks, with what was tried; both may be one."""
+    is_done = remedy is not None and remedy.outcome == "done"
     return GuardReport(
         guard=after.guard,
-        outcome="repaired" if remedy.outcome == "done" and not after.findings else after.outcome,
+        outcome="repaired" if is_done and not after.findings else after.outcome,
         findings=after.findings,
         opened=before.opened if after is before else before.opened + after.opened,
         resolved=after.resolved if after is before else (*before.resolved, *after.resolved),

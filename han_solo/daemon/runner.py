@@ -19,11 +19,10 @@ from ..errors import AgentGone, DatabaseUnavailable, HanSoloError, LettaUnavaila
 from ..findings.model import COULD_NOT_LOOK, Recorded, RemedyOutcome
 from ..guard_context import CheckContext, GuardServices, Looks, RemedyContext
 from .alerts import AlertSender, send_alerts
-from .report import GuardReport, Mode, Outcome, RemedyReport, with_remedy
+from .report import GuardReport, Mode, Outcome, RemedyReport, merge
 
 IDENTITY: Final = "agent_identity"
 """While this guard finds something critical, nothing is repaired: it may be another agent."""
-
 
 CHECK_TIMEOUT_S: Final = 120.0
 """A check is a few reads; one that hangs must not keep the others from looking."""
@@ -67,7 +66,10 @@ async def run_guards(
     """
     run = _Run(services, agent_id, epoch, modes or {}, at_once=at_once)
     due = sorted(guards, key=lambda spec: (spec.name != IDENTITY, spec.name))
-    reports = [await run.guard(spec) for spec in due if run.mode_of(spec) != "off"]
+    due = [spec for spec in due if run.mode_of(spec) != "off"]
+    reports = [await run.guard(spec) for spec in due]
+    if any(report.has_tried for report in reports):
+        reports = [await run.look_again(*pair) for pair in zip(due, reports, strict=True)]
     await run.note_attachments()
     if alerts is not None:
         await send_alerts(services, agent_id, alerts)
@@ -104,8 +106,15 @@ class _Run:
             return report
         if await self._is_somebody_else():
             why = f"{IDENTITY} found something critical: this may be another agent."
-            return with_remedy(report, report, RemedyReport("refused", why))
+            return merge(report, report, RemedyReport("refused", why))
         return await self._repair(spec, report, found)
+
+    async def look_again(self, spec: GuardSpec, before: GuardReport) -> GuardReport:
+        """Look again at what was left as it was: another guard's remedy may have mended it too."""
+        if before.has_tried or not before.findings or before.outcome == "blind":
+            return before
+        after, _ = await self._look(spec)
+        return merge(before, after, before.remedy)
 
     async def note_attachments(self) -> None:
         """Keep what every known agent has attached, for the guard that looks for what vanished."""
@@ -201,7 +210,6 @@ class _Run:
         outcome: Outcome,
         recorded: Recorded,
         *,
-        remedy: RemedyReport | None = None,
         error: str | None = None,
     ) -> GuardReport:
         rows = await self._services.findings.list_open(self._agent_id, spec.name)
@@ -218,7 +226,6 @@ class _Run:
             findings=rows,
             opened=len(recorded.opened_ids),
             resolved=tuple(recorded.resolved.values()),
-            remedy=remedy,
             error=error,
         )
 
@@ -240,7 +247,7 @@ class _Run:
                     f"The last {tries.failures} tries did not help; "
                     f"the next one is not before {next_at:%H:%M:%S} UTC."
                 )
-                return with_remedy(before, before, RemedyReport("deferred", why))
+                return merge(before, before, RemedyReport("deferred", why))
         of_guard = (spec.name, self._agent_id)
         if (left_open := _left_open.get(of_guard)) is not None:
             await findings.finish_remedy(left_open, "abandoned", "Its end could not be recorded.")
@@ -255,7 +262,7 @@ class _Run:
         if remedy_id is None:
             why = "Another process leads, or repairs this already."
             _log.info("guard.remedy_refused", guard=spec.name, epoch=self._epoch)
-            return with_remedy(before, before, RemedyReport("refused", why))
+            return merge(before, before, RemedyReport("refused", why))
         try:
             what, failed = await self._apply(spec, found)
             self._looks = Looks()  # what was read before it is no longer so
@@ -270,7 +277,7 @@ class _Run:
             _left_open[of_guard] = remedy_id
             raise
         _log.info("guard.remedy_applied", guard=spec.name, outcome=outcome, epoch=self._epoch)
-        return with_remedy(before, after, RemedyReport(outcome, what))
+        return merge(before, after, RemedyReport(outcome, what))
 
     async def _apply(self, spec: GuardSpec, found: tuple[Finding, ...]) -> tuple[str, bool]:
         """Run the remedy; return what it says, and whether it failed."""

@@ -85,6 +85,21 @@ async def test_while_the_agent_may_be_another_nothing_is_repaired(desk: Desk) ->
     assert desk.repairs == ["a"]
 
 
+async def test_what_another_guards_remedy_mended_is_looked_at_again_in_the_same_run(
+    desk: Desk,
+) -> None:
+    async def mend_all(_context: Any, _found: Any) -> str:
+        desk.world.clear()
+        return "All was mended."
+
+    desk.world["a"], desk.world["b"] = [found("x")], [found("y")]
+    watcher = desk.guard("a", mode="observe")
+    first, second = await desk.run(watcher, desk.guard("b", remedy=mend_all), epoch=1)
+    assert (first.outcome, first.resolved, first.opened) == ("clear", ("x",), 1)
+    assert second.outcome == "repaired"
+    assert await desk.findings.list_open(AGENT) == ()
+
+
 # A check that fails
 
 

@@ -14,7 +14,9 @@ TOP = Path(__file__).resolve().parents[2]
 LIST_TOOLS = (
     "import han_solo, json; from han_solo import loader;"
     "print(json.dumps([han_solo.__file__, str(loader.shipped_root()),"
-    "[tool.name for tool in loader.load_registry()]]))"
+    "[tool.name for tool in loader.load_registry()]]));"
+    "from han_solo.incidents import find_page;"
+    "print([str(find_page(guard)) for guard in loader.load_registry().guards])"
 )
 
 
@@ -67,6 +69,10 @@ def test_an_installed_wheel_loads_its_own_extensions(wheel, tmp_path):
     names = [tool.name for tool in loader.load_registry()]
     assert all(f'"{name}"' in done.stdout for name in names)
     assert "create_notecard" in names
+    pages = done.stdout.splitlines()[-1]
+    assert pages.count(str(target / "han_solo" / "_extensions" / "docs" / "incidents")) == len(
+        loader.load_registry().guards
+    )
 
 
 def test_an_editable_install_loads_the_checkout_and_no_stale_copy():

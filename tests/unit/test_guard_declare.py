@@ -123,6 +123,13 @@ def test_a_guard_of_the_operators_own_is_loaded_beside_the_shipped(own):
     assert guards(own).keys() - guards().keys() == {"quiet"}
 
 
+def test_the_guard_of_the_guide_loads_as_it_stands_there(own):
+    guide = (shipped_root() / "docs" / "guide.md").read_text()
+    (example,) = re.findall(r"```python\n((?:(?!```).)*@guard.*?)```", guide, re.DOTALL)
+    write(own / "guards" / "quiet.py", example)
+    assert guards(own)["quiet"].every_s == 300
+
+
 def test_a_guard_of_a_name_that_is_shipped_is_refused_with_both_places(own):
     name = SHIPPED[0].name
     write(own / "guards" / f"{name}.py", GUARD.format(name=name, incident="quiet"))
