@@ -21,7 +21,8 @@ async def replay(world: GuardWorld) -> None:
     )
     held = await world.run("reasoner_off")
     assert held.outcome == "found", "nothing is repaired while it may be another agent"
-    assert held.remedy is None
+    assert held.remedy is not None
+    assert held.remedy.outcome == "refused"
     world.use(agent_id=None)
     await world.run("agent_identity")
     assert (await world.run("reasoner_off")).outcome == "repaired"
