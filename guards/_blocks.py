@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from han_solo import CheckContext
+from han_solo import CheckContext, RemedyContext
 from han_solo.blocks.model import Version, VersionEntry
+from han_solo.errors import BlockRefused
 
 _PAGE = 50
 _PAGES = 20
@@ -15,10 +16,13 @@ _PAGES = 20
 async def find_last(
     context: CheckContext, label: str, is_good: Callable[[Version], bool]
 ) -> Version | None:
-    """Return the newest version of a block that is good, or None."""
+    """Return the newest version of a block that is good, or None.
+
+    Of a block that is gone the versions are found too, by the label that it had.
+    """
     before: int | None = None
     for _ in range(_PAGES):
-        entries = await context.block_history.history(label, limit=_PAGE, before=before)
+        entries = await load_entries(context, label, limit=_PAGE, before=before)
         for entry in entries:
             if entry.length and is_good(
                 version := await context.block_history.version(label, entry.number)
@@ -30,16 +34,27 @@ async def find_last(
     return None
 
 
-async def load_newest(context: CheckContext, label: str) -> VersionEntry | None:
-    """Return the newest version of a block, without its text."""
-    entries = await context.block_history.history(label, limit=1)
-    return entries[0] if entries else None
+async def load_entries(
+    context: CheckContext, label: str, *, limit: int = _PAGE, before: int | None = None
+) -> tuple[VersionEntry, ...]:
+    """Return a block's versions, newest first; none of a label that never was written."""
+    try:
+        return await context.block_history.history(label, limit=limit, before=before)
+    except BlockRefused as refused:
+        if refused.reason != "unknown_label":
+            raise
+        return ()
 
 
-async def was_emptied_through_us(context: CheckContext, label: str) -> bool:
-    """Say whether the newest version is empty, and somebody who may write the block wrote it."""
-    newest = await load_newest(context, label)
-    if newest is None or newest.origin not in {"write", "restored"}:
-        return False
-    version = await context.block_history.version(label, newest.number)
-    return not version.value.strip()
+async def restore(context: RemedyContext, version: Version, why: str) -> str:
+    """Write an older version again, as a new one; return what came of it, in part of a sentence."""
+    label, number = version.label, version.number
+    try:
+        written = await context.blocks_writer.restore(label, number, reason=why)
+    except BlockRefused as refused:
+        return f"{label} was left as it is ({refused.message.rstrip('.')})"
+    return f"{label} was restored from version {number}, now version {written.version}"
+
+
+def has_text(version: Version) -> bool:
+    return bool(version.value.strip())

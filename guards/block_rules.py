@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from han_solo import CheckContext, Finding, RemedyContext, guard
+from han_solo.blocks.model import Version
+from han_solo.reconcile.plan import PatchSystem
 from han_solo.reconcile.text_rules import TextRules
 
-from ._blocks import find_last
+from ._blocks import find_last, restore
 
 SYSTEM = "system prompt"
 
@@ -13,21 +15,32 @@ SYSTEM = "system prompt"
 async def _restore(context: RemedyContext, findings: tuple[Finding, ...]) -> str:
     done: list[str] = []
     for finding in findings:
-        block = context.spec.block(finding.key)
-        if block is None:
-            continue  # the system prompt: tool_drift puts a declared one back
-        rules = block.rules
-        last = await find_last(context, block.label, lambda version: rules.allow(version.value))  # noqa: B023 - awaited in this round
-        if last is None:
-            done.append(f"no version of {block.label} keeps the rules")
+        if finding.key == SYSTEM:
+            done.append(await _put_prompt_back(context))
             continue
-        written = await context.blocks_writer.restore(
-            block.label, last.number, reason="The text broke the rules of the agent spec."
-        )
-        done.append(
-            f"{block.label} was restored from version {last.number}, now version {written.version}"
-        )
-    return f"{'; '.join(done)}." if done else "Nothing could be restored."
+        version = await _find_kept(context, finding.key)
+        if version is None:
+            done.append(f"no version of {finding.key} keeps the rules")
+        else:
+            done.append(
+                await restore(context, version, "The text broke the rules of the agent spec.")
+            )
+    return f"{'; '.join(done)}."
+
+
+async def _put_prompt_back(context: RemedyContext) -> str:
+    outcome = await context.apply(lambda step: isinstance(step, PatchSystem))
+    if outcome.plan.steps:
+        return "the declared system prompt was put back"
+    return "the system prompt was left as it is, since the spec declares none for this agent"
+
+
+async def _find_kept(context: CheckContext, label: str) -> Version | None:
+    block = context.spec.block(label)
+    if block is None:
+        return None
+    rules = block.rules
+    return await find_last(context, label, lambda version: rules.allow(version.value))
 
 
 @guard(every_s=300, incident="inverted-instructions", remedy=_restore)
@@ -40,28 +53,44 @@ async def block_rules(context: CheckContext) -> tuple[Finding, ...]:
     found: list[Finding] = []
     values = {state.label: state.value for state in await context.blocks()}
     for block in context.spec.blocks:
-        if block.label in values:
-            found.extend(_judge(block.label, values[block.label], block.rules))
-    found.extend(_judge(SYSTEM, (await context.agent()).system, context.spec.system_rules))
+        text = values.get(block.label, "")
+        # Of an empty block block_presence tells; that it lacks each of its phrases adds nothing.
+        if text.strip() and (faults := _list_faults(block.rules, text)):
+            kept = await _find_kept(context, block.label)
+            found.append(_build(block.label, f"The block {block.label!r}", faults, _advise(kept)))
+    system = (await context.agent()).system
+    if faults := _list_faults(context.spec.system_rules, system):
+        advice = (
+            "sync-tools puts the declared system prompt back; so does mode repair."
+            if context.spec.system is not None
+            else "The spec declares no system prompt: mend it in Letta, or declare one."
+        )
+        found.append(_build(SYSTEM, "The system prompt", faults, advice))
     return tuple(found)
 
 
-def _judge(label: str, text: str, rules: TextRules) -> tuple[Finding, ...]:
-    missing, forbidden = rules.missing(text), rules.forbidden(text)
-    if not missing and not forbidden:
-        return ()
-    faults = [f"it lacks {phrase!r}" for phrase in missing]
-    faults += [f"it says {phrase!r}" for phrase in forbidden]
-    where = f"The block {label!r}" if label != SYSTEM else "The system prompt"
-    restore = f"han-solo blocks history {label}, then han-solo blocks restore {label} NUMBER"
+def _list_faults(rules: TextRules, text: str) -> dict[str, tuple[str, ...]]:
+    faults = {"missing": rules.missing(text), "forbidden": rules.forbidden(text)}
+    return faults if any(faults.values()) else {}
+
+
+def _advise(kept: Version | None) -> str:
+    if kept is None:
+        return "No version of it keeps the rules: write it anew with han-solo blocks edit."
     return (
-        Finding(
-            key=label,
-            summary=f"{where} breaks the rules of the agent spec: {'; '.join(faults)}.",
-            hint=f"In mode repair the last version that keeps them is restored; by hand: {restore}"
-            if label != SYSTEM
-            else "sync-tools puts a declared system prompt back.",
-            severity="critical",
-            detail={"missing": list(missing), "forbidden": list(forbidden)},
-        ),
+        f"Version {kept.number} is the last that keeps them: han-solo blocks diff {kept.label} "
+        f"{kept.number}, then han-solo blocks restore {kept.label} {kept.number}; mode repair "
+        "restores it by itself."
+    )
+
+
+def _build(key: str, where: str, faults: dict[str, tuple[str, ...]], advice: str) -> Finding:
+    words = [f"it lacks {phrase!r}" for phrase in faults["missing"]]
+    words += [f"it says {phrase!r}" for phrase in faults["forbidden"]]
+    return Finding(
+        key=key,
+        summary=f"{where} breaks the rules of the agent spec: {'; '.join(words)}.",
+        hint=advice,
+        severity="critical",
+        detail={kind: list(phrases) for kind, phrases in faults.items()},
     )

@@ -3,76 +3,99 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
 from typing import Final
 
-from han_solo import CheckContext, Finding, guard
+from han_solo import CheckContext, Finding, RemedyContext, guard
+from han_solo.reconcile.plan import PatchSystem, PatchToolRules, kind_of
+from han_solo.reconcile.prose import Prose
+
+from ._turns import Ended, load_ended
 
 LAST_TURNS: Final = 10
+SYSTEM: Final = "system prompt"
 
-_EACH_REPLY: Final = (
-    r"(?:before|prior\ to) \b [^.\n]{0,40} \b (?:every|each|any|all) \b [^.\n]{0,20}"
-    r"\b (?:message|repl(?:y|ies)|response|answer|turn)s?"
+_SEARCH: Final = (
+    r"(?:search(?:es|ed|ing)?|look(?:ing)?(?: \S+)? up|quer(?:y|ies|ied|ying)|consult(?:s|ed|ing)?)"
 )
-_SEARCH: Final = r"\b (?:search|look (?:\s+\w+)? \s+ up|query|consult) \b"
-_MODE: Final = re.IGNORECASE | re.VERBOSE
+_EACH: Final = r"(?:every|each|any|all|your)\b[^\n]{0,30}\b(?:message|repl|response|answer|turn)"
+_SPEAK: Final = r"(?:you )?(?:repl|respond|answer|speak)"
 
 _DEMANDS: Final = (
-    re.compile(rf"{_SEARCH} [^.\n]{{0,80}} \b {_EACH_REPLY}", _MODE),
-    re.compile(rf"\b {_EACH_REPLY} [^.\n]{{0,60}} {_SEARCH}", _MODE),
+    re.compile(rf"\b{_SEARCH}\b[^\n]{{0,80}}\b(?:before|prior to|for|on) {_EACH}"),
+    re.compile(rf"\b(?:before|prior to|for|on) {_EACH}[^\n]{{0,60}}\b{_SEARCH}\b"),
     re.compile(
-        rf"\b (?:always|must) \b [^.\n]{{0,30}} {_SEARCH} [^.\n]{{0,80}}"
-        r"\b (?:before|prior\ to) \b \s+ (?:you\s+)? (?:repl|respond|answer|speak)",
-        _MODE,
+        rf"\b(?:always|must|first)\b[^\n]{{0,30}}\b{_SEARCH}\b[^\n]{{0,80}}\bbefore {_SPEAK}"
+    ),
+    re.compile(rf"\b{_SEARCH}\b[^\n]{{0,40}}\b(?:always|first)\b[^\n]{{0,40}}\bbefore {_SPEAK}"),
+    re.compile(
+        rf"\b(?:never|not|don't) {_SPEAK}[^\n]{{0,60}}\b(?:without|before|until)\b"
+        rf"[^\n]{{0,40}}\b{_SEARCH}\b"
     ),
 )
-"""A search before each reply, in the three ways in which it is usually demanded."""
-
-_NOT: Final = re.compile(r"\b(?:never|not|don't|no need to|without)\b[^.\n]{0,30}$", re.IGNORECASE)
-"""Right before it: the sentence forbids what it names."""
+"""A search before each reply, in the ways in which it is demanded; ``\\n`` ends a sentence here."""
 
 
-@guard(every_s=300, incident="step-budget")
+async def _put_declared_back(context: RemedyContext, _findings: tuple[Finding, ...]) -> str:
+    """Put back what the spec declares: the prompt and the tool rules. Blocks are block_rules'."""
+    outcome = await context.apply(lambda step: isinstance(step, PatchSystem | PatchToolRules))
+    if not outcome.plan.steps:
+        return "The system prompt and the tool rules are as declared, or not declared."
+    kinds = ", ".join(kind_of(step) for step in outcome.plan.steps)
+    return f"Put back as declared, and read back: {kinds}."
+
+
+@guard(every_s=300, incident="step-budget", remedy=_put_declared_back)
 async def step_budget(context: CheckContext) -> tuple[Finding, ...]:
     """Find turns that spent every step on tools, and instructions that demand a search each time.
 
     The instructions are looked for in the system prompt and in all blocks, whoever wrote them.
     """
-    found: list[Finding] = []
-    ended = [turn for turn in await context.turns(LAST_TURNS) if turn.is_settled]
-    spent = [turn for turn in ended if turn.cause == "max_steps"]
-    if spent:
-        tools = sorted({name for turn in spent for name in turn.tools})
-        found.append(
-            Finding(
-                key="turns",
-                summary=f"{len(spent)} of the last {len(ended)} turns used up every step "
-                f"({spent[0].steps}) on tools: {', '.join(tools)}.",
-                hint="Look for instructions that demand searches; a rule max_count_per_step in the "
-                "spec bounds a tool, and the sender can allow more steps.",
-                detail={"turns": len(spent), "of": len(ended), "tools": tools},
-            )
-        )
-    texts = {"system prompt": (await context.agent()).system}
+    turns = await load_ended(context, LAST_TURNS)
+    spent = [turn for turn in turns if turn.cause == "max_steps"]
+    found = [_build_spent(spent, len(turns))] if spent else []
+    texts = {SYSTEM: (await context.agent()).system}
     texts |= {state.label: state.value for state in await context.blocks()}
     for where, text in texts.items():
-        if demand := next(_find_demands(text), None):
-            found.append(
-                Finding(
-                    key=f"instruction:{where}",
-                    summary=f"The text of {where} demands a search before each reply, in its line "
-                    f"{demand}; each search takes one of a turn's steps.",
-                    hint="Say when a search is needed instead, and to keep the last step for the "
-                    "answer.",
-                    detail={"where": where, "line": demand},
-                )
-            )
+        if (line := find_demand(text)) is not None:
+            found.append(_build_demand(where, line))
     return tuple(found)
 
 
-def _find_demands(text: str) -> Iterator[int]:
-    """Yield the numbers of the lines that demand a search each time."""
-    for pattern in _DEMANDS:
-        for match in pattern.finditer(text):
-            if not _NOT.search(text[: match.start()]):
-                yield text.count("\n", 0, match.start()) + 1
+def find_demand(text: str) -> int | None:
+    """Return the line that demands a search before each reply; one that forbids it is none."""
+    prose = Prose(text)
+    lines = [line for demand in _DEMANDS if (line := prose.find_order(demand)) is not None]
+    return min(lines, default=None)
+
+
+def _build_spent(spent: list[Ended], of: int) -> Finding:
+    tools = Counter(name for turn in spent for name in turn.tools)
+    named = ", ".join(f"{name} {count} times" for name, count in tools.most_common(5))
+    often = f", most often {tools.most_common(1)[0][0]}" if tools else ""
+    return Finding(
+        key="turns",
+        summary=f"{len(spent)} of the last {of} turns used up every step on tools ({named}); the "
+        f"last had {spent[0].steps}.",
+        hint="Look for instructions that demand searches; a tool rule max_count_per_step in the "
+        f"spec bounds how often a turn calls a tool{often}.",
+        detail={
+            "turns": len(spent),
+            "of": of,
+            "steps": spent[0].steps,
+            "tools": dict(tools),
+            "last": spent[0].id,
+        },
+    )
+
+
+def _build_demand(where: str, line: int) -> Finding:
+    by_hand = "sync-tools puts a declared one back" if where == SYSTEM else "block_rules can forbid"
+    return Finding(
+        key=f"instruction:{where}",
+        summary=f"Line {line} of the {where if where == SYSTEM else f'block {where!r}'} demands a "
+        "search before each reply; each search takes one of a turn's steps.",
+        hint="Say when a search is needed instead, and to keep the last step for the answer; "
+        + (f"{by_hand}." if where == SYSTEM else f"rules in the spec let {by_hand} it."),
+        detail={"where": where, "line": line},
+    )

@@ -99,12 +99,14 @@ class BlockState:
 
     ``version`` is the number of the last version when the block holds exactly that, else None: it
     was never recorded, or somebody wrote around us since; the next write or inspection adopts it.
+    ``is_open``: a write of ours is under way, or was cut short and is settled by the next access.
     """
 
     view: BlockView
     version: int | None
     sha256: str
     writers: tuple[str, ...]
+    is_open: bool = False
 
     @property
     def label(self) -> str:

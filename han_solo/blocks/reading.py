@@ -114,4 +114,5 @@ class BlockReader:
             version=head.number if head and head.sha256 == sha256 else None,
             sha256=sha256,
             writers=self._rights.writers_of(block.label),
+            is_open=head is not None and head.is_open,
         )

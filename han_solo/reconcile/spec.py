@@ -149,6 +149,8 @@ class _Builder:
         rules = self.shape.tool_rules
         if not slug_of(agent.person):
             raise self.source.error("person has no letter or digit", ("agent", "person"))
+        system = self._system()
+        system_rules = self._rules(self.shape.system, ("system",), system)
         return AgentSpec(
             name=agent.name,
             person=agent.person,
@@ -158,9 +160,9 @@ class _Builder:
             builtin_tools=tuple(sorted(set(self.shape.tools.builtin))),
             tool_rules=None if rules is None else tuple(self._rule(rule) for rule in rules),
             blocks=self._blocks(),
-            system=self._system(),
+            system=system,
             path=self.source.path,
-            system_rules=self._rules(self.shape.system),
+            system_rules=system_rules,
         )
 
     def _model(self, handle: str | None) -> ModelSpec:
@@ -221,24 +223,43 @@ class _Builder:
                 read_only=table.read_only,
                 seed=seed,
                 writers=tuple(table.writers),
-                rules=self._rules(table),
+                rules=self._rules(table, ("blocks", position), seed),
             )
         return tuple(blocks.values())
 
-    def _rules(self, table: spec_file.BlockTable | spec_file.SystemTable | None) -> TextRules:
+    def _rules(
+        self,
+        table: spec_file.BlockTable | spec_file.SystemTable | None,
+        where: tuple[str | int, ...],
+        text: str | None,
+    ) -> TextRules:
+        """Return the rules of a text; a declared text that breaks them would be found for ever."""
         if table is None:
             return NO_RULES
-        return TextRules(
+        rules = TextRules(
             tuple(self._fill(phrase) for phrase in table.must_contain),
             tuple(self._fill(phrase) for phrase in table.must_not_contain),
         )
+        if text and (missing := rules.missing(text)):
+            raise self.source.error(
+                f"the declared text does not contain {missing[0]!r}",
+                (*where, "must_contain"),
+                "Put the phrase into the text, or take it out of the rules.",
+            )
+        if text and (forbidden := rules.forbidden(text)):
+            raise self.source.error(
+                f"the declared text contains {forbidden[0]!r}",
+                (*where, "must_not_contain"),
+                "Take the phrase out of the text, or out of the rules.",
+            )
+        return rules
 
     def _system(self) -> str | None:
         system = self.shape.system
         if system is None:
             return None
         if system.file is None:
-            return self._fill(system.text or "")
+            return None if system.text is None else self._fill(system.text)
         file = self.source.path.parent / Path(system.file).expanduser()
         try:
             return self._fill(file.read_text(encoding="utf-8").strip())

@@ -39,7 +39,7 @@ RuleType = Literal[
 _WITH_CHILDREN: Final = ("constrain_child_tools", "parent_last_tool")
 
 _Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
-_Phrase = Annotated[str, Field(pattern=r"\S")]
+_Phrase = Annotated[str, Field(pattern=r"^[^\x00]*\w[^\x00]*$", max_length=200)]
 
 
 class _Table(BaseModel):
@@ -177,15 +177,18 @@ class BlockTable(_Table):
     """Who may write it: `agent`, `client` (Claude Code and the like), `operator`, `dream`."""
 
     must_contain: list[_Phrase] = []
-    """Phrases that the text must contain, whatever the case and the line breaks; the guard
-    `block_rules` tells of one that is missing."""
+    """Phrases that the text must contain; the guard `block_rules` tells of one that is missing.
+    Case, line breaks and punctuation beside words do not matter. A `*` alone stands for up to five
+    words of one sentence, one at the end of a word for the rest of that word. The seed must keep
+    the rules itself."""
 
     must_not_contain: list[_Phrase] = []
-    """Phrases that it must not contain, such as an instruction that was once inverted."""
+    """Phrases that it must not contain, such as an instruction that was once inverted. A sentence
+    that forbids it ("never", "not", "no need to" right before the phrase) does not count."""
 
 
 class SystemTable(_Table):
-    """The system prompt. Left out: not compared."""
+    """The system prompt. Left out, or with rules alone: not compared."""
 
     file: str | None = None
     """File with the system prompt, relative to the spec."""
@@ -201,9 +204,14 @@ class SystemTable(_Table):
 
     @model_validator(mode="after")
     def _is_one(self) -> SystemTable:
-        if (self.file is None) == (self.text is None):
+        if self.file is not None and self.text is not None:
             raise ValueError("give either file or text")
+        if self.file is None and self.text is None and not self._has_rules():
+            raise ValueError("give file, text, or rules for the prompt that the agent has")
         return self
+
+    def _has_rules(self) -> bool:
+        return bool(self.must_contain or self.must_not_contain)
 
 
 class SpecFile(_Table):

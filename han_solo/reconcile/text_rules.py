@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-_SPACES = re.compile(r"\s+")
+from .prose import Prose, compile_phrase
 
 
 @dataclass(frozen=True, slots=True)
 class TextRules:
-    """Phrases, compared without regard to case and to how lines are broken."""
+    """Phrases; ``prose.compile_phrase`` says how they are written and compared."""
 
     must_contain: tuple[str, ...] = ()
     must_not_contain: tuple[str, ...] = ()
 
     def missing(self, text: str) -> tuple[str, ...]:
         """Return what the text should say and does not."""
-        plain = _fold(text)
-        return tuple(phrase for phrase in self.must_contain if _fold(phrase) not in plain)
+        prose = Prose(text)
+        return tuple(
+            phrase for phrase in self.must_contain if not prose.has(compile_phrase(phrase))
+        )
 
     def forbidden(self, text: str) -> tuple[str, ...]:
-        """Return what the text says and should not."""
-        plain = _fold(text)
-        return tuple(phrase for phrase in self.must_not_contain if _fold(phrase) in plain)
+        """Return what the text says and should not. A sentence that forbids it does not say it."""
+        prose = Prose(text)
+        return tuple(
+            phrase
+            for phrase in self.must_not_contain
+            if prose.find_order(compile_phrase(phrase)) is not None
+        )
 
     def allow(self, text: str) -> bool:
         """Say whether the text keeps the rules."""
@@ -31,7 +36,3 @@ class TextRules:
 
 
 NO_RULES = TextRules()
-
-
-def _fold(text: str) -> str:
-    return _SPACES.sub(" ", text).strip().casefold()

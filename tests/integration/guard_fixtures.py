@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import AsyncIterator, Mapping, Sequence
+import importlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -217,6 +218,20 @@ async def lead(world: GuardWorld, epoch: int) -> None:
             epoch,
         )
     world.epoch = epoch
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A guard's incident, made to happen again; ``options`` are for its world."""
+
+    run: Callable[[GuardWorld], Awaitable[None]]
+    options: Mapping[str, Any]
+
+
+def load_replay(name: str) -> Replay:
+    """Return the replay of a guard; there is one for each."""
+    module = importlib.import_module(f"tests.integration.replays.{name}")
+    return Replay(module.replay, getattr(module, "WORLD", {}))
 
 
 @contextlib.asynccontextmanager

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import pytest
 
 from han_solo.loader import load_registry
-from tests.integration.guard_fixtures import open_guard_world
+from tests.integration.guard_fixtures import load_replay, open_guard_world
 
 GUARDS = [guard.name for guard in load_registry().guards]
 
@@ -17,7 +16,6 @@ GUARDS = [guard.name for guard in load_registry().guards]
 async def test_the_incident_is_found_and_what_can_be_repaired_is(
     name: str, letta_server: Any, letta_actor: Any, database_url: str
 ) -> None:
-    module = importlib.import_module(f"tests.integration.replays.{name}")
-    options = getattr(module, "WORLD", {})
-    async with open_guard_world(letta_server, letta_actor, database_url, **options) as world:
-        await module.replay(world)
+    replay = load_replay(name)
+    async with open_guard_world(letta_server, letta_actor, database_url, **replay.options) as world:
+        await replay.run(world)

@@ -100,6 +100,37 @@ def test_braces_that_are_no_placeholder_stay(tmp_path: Path) -> None:
     assert specs.load_spec(write(tmp_path, text)).system == 'Say {"ok": true} to Robin, nova.'
 
 
+def test_rules_are_phrases_with_the_names_filled_in(tmp_path: Path) -> None:
+    block = '[[blocks]]\nlabel = "a"\nlimit = 90\nmust_contain = ["ask {person}"]\n'
+    rules = '[system]\nmust_not_contain = ["search* * before every message"]\n'
+    spec = specs.load_spec(write(tmp_path, MINIMAL + block + rules))
+
+    found = spec.block("a")
+    assert found
+    assert found.rules.missing("Ask  Robin first.") == ()
+    assert found.rules.missing("Ask Scott.") == ("ask Robin",)
+    assert spec.system is None, "rules alone declare no prompt"
+    assert not spec.system_rules.allow("Always search archival before every message.")
+
+
+INVERTED = (
+    "Search archival before reading core blocks.",
+    "Always search your memory before you read the core blocks.",
+    "Before reading any core block's text, look into archival memory; core blocks come second.",
+)
+
+
+@pytest.mark.parametrize("text", INVERTED)
+def test_the_shipped_rules_know_the_instruction_that_was_once_inverted(text: str) -> None:
+    spec = specs.load_spec()
+    core = spec.block("always_loaded_core")
+
+    assert core
+    assert core.rules.allow(core.seed)
+    assert core.rules.forbidden(f"{core.seed}\n{text}")
+    assert not core.rules.forbidden(f"{core.seed}\nNever search archival before reading blocks.")
+
+
 def test_the_system_prompt_may_lie_beside_the_spec(tmp_path: Path) -> None:
     (tmp_path / "prompt.md").write_text("You are {agent}.\n", encoding="utf-8")
 
@@ -152,6 +183,26 @@ FAULTS = {
         7,
         3,
         "needs children",
+    ),
+    "no prompt": (MINIMAL + "[system]\n", 7, 2, "give file, text, or rules"),
+    "empty phrase": (MINIMAL + BLOCK + 'must_contain = ["*"]\n', 11, 1, "can not be '*'"),
+    "seed without its phrase": (
+        MINIMAL + BLOCK + 'seed = "b"\nmust_contain = ["c"]\n',
+        12,
+        1,
+        "the declared text does not contain 'c'",
+    ),
+    "seed with a forbidden phrase": (
+        MINIMAL + BLOCK + 'seed = "b"\nmust_not_contain = ["b"]\n',
+        12,
+        1,
+        "the declared text contains 'b'",
+    ),
+    "prompt without its phrase": (
+        MINIMAL + '[system]\ntext = "b"\nmust_contain = ["c"]\n',
+        9,
+        1,
+        "the declared text does not contain 'c'",
     ),
     "two prompts": (MINIMAL + '[system]\nfile = "a"\ntext = "b"\n', 7, 2, "either file or text"),
     "no prompt file": (MINIMAL + '[system]\nfile = "none.md"\n', 8, 1, "can not be read"),

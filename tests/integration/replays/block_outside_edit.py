@@ -1,4 +1,4 @@
-"""Somebody wrote into a block around us; what they wrote is kept, and so is what was there."""
+"""Somebody wrote into a block around us, or put an older text back; nothing of it is lost."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["WORLD", "replay"]
 
 async def replay(world: GuardWorld) -> None:
     blocks = as_operator(world)
+    older = await blocks.write("project_state", "older")
     await blocks.write("project_state", "ours")
-    assert (await world.run("block_outside_edit")).outcome in {"clear", "repaired"}
-    assert await world.check("block_outside_edit") == ()
-    await world.patch_block("project_state", value="theirs")
+    assert await world.check("block_outside_edit") == (), "blocks never recorded are no edits"
 
+    await world.patch_block("project_state", value="theirs")
     seen = await world.run("block_outside_edit", repair=False)
     kept = await world.run("block_outside_edit")
 
@@ -24,3 +24,12 @@ async def replay(world: GuardWorld) -> None:
     newest, before = (await blocks.history("project_state"))[:2]
     assert (newest.author_kind, newest.origin) == ("outside", "adopted_outside")
     assert (await blocks.version("project_state", before.number)).value == "ours"
+
+    await world.patch_block("project_state", value="older")
+    (found,) = await world.check("block_outside_edit")
+    reverted = await world.run("block_outside_edit")
+
+    assert found.detail["older_version"] == older.version
+    assert reverted.outcome == "repaired"
+    assert (await world.block("project_state")).value == "theirs"
+    assert (await blocks.history("project_state"))[0].origin == "revert_repaired"

@@ -1,4 +1,4 @@
-"""The block ``project_state`` was empty, and the agent worked without it; another was detached."""
+"""Core blocks that are empty, detached or deleted, and an agent that works without them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import dataclasses
 
 from han_solo.blocks.model import Author
 from han_solo.blocks.service import Blocks
-from han_solo.reconcile.spec import BlockSpec
+from han_solo.reconcile.spec import SHIPPED_SPEC, BlockSpec
 from tests.integration.guard_fixtures import GUARDED, GuardWorld
 
 STATE = BlockSpec("project_state", "d", 1000, read_only=False, seed="Seed.", writers=("operator",))
-OTHER = dataclasses.replace(STATE, label="open_threads", seed="")
-WORLD = {"spec": dataclasses.replace(GUARDED, blocks=(STATE, OTHER))}
+BARE = dataclasses.replace(STATE, label="open_threads", seed="")
+NEW = dataclasses.replace(STATE, label="session_state", seed="No session.")
+WORLD = {"spec": dataclasses.replace(GUARDED, blocks=(STATE, BARE, NEW))}
 
 SCOTT = Author("operator", "scott")
+TEXT = "han-solo 1.4 runs."
 
 
 def as_operator(world: GuardWorld) -> Blocks:
@@ -22,11 +24,12 @@ def as_operator(world: GuardWorld) -> Blocks:
 
 
 async def replay(world: GuardWorld) -> None:
-    await as_operator(world).write("project_state", "han-solo 1.4 runs.")
-    assert await world.check("block_presence") == (), "an empty block that never held anything"
+    await as_operator(world).write("project_state", TEXT)
+    assert await world.check("block_presence") == (), "one without a seed that never held anything"
     before = await world.agent()
 
     await _emptied_behind_our_back(world)
+    await _emptied_before_any_version(world)
     await _detached(world)
 
     after = await world.agent()
@@ -34,30 +37,59 @@ async def replay(world: GuardWorld) -> None:
     assert {block.label: block.id for block in after.blocks} == {
         block.label: block.id for block in before.blocks
     }
+    await _deleted(world)
     await _emptied_on_purpose(world)
+    await _not_promised(world)
 
 
 async def _emptied_behind_our_back(world: GuardWorld) -> None:
-    await world.patch_block("project_state", value="")
+    await world.patch_block("project_state", value=" \n")
     (found,) = await world.check("block_presence")
-    assert found.severity == "critical"
+    assert (found.key, found.severity) == ("project_state", "critical")
+    await as_operator(world).inspect("project_state")  # as block_outside_edit does
+    (found,) = await world.check("block_presence")
+    assert found.detail["emptied_by"] == "outside"
 
     report = await world.run("block_presence")
 
     assert report.outcome == "repaired"
-    assert (await world.block("project_state")).value == "han-solo 1.4 runs."
+    assert (await world.block("project_state")).value == TEXT
     newest = (await as_operator(world).history("project_state"))[0]
-    assert newest.origin == "restored"
+    assert (newest.origin, newest.author_kind) == ("restored", "han_solo")
+
+
+async def _emptied_before_any_version(world: GuardWorld) -> None:
+    await world.patch_block("session_state", value="")
+
+    report = await world.run("block_presence")
+
+    assert report.outcome == "repaired"
+    assert (await world.block("session_state")).value == NEW.seed
 
 
 async def _detached(world: GuardWorld) -> None:
-    block = await world.block("project_state")
-    await world.detach_block(block.id)
+    for label in ("project_state", "open_threads"):
+        await world.detach_block((await world.block(label)).id)
 
     report = await world.run("block_presence")
 
     assert report.outcome == "repaired"
-    assert (await world.block("project_state")).value == "han-solo 1.4 runs."
+    assert set(report.resolved) == {"project_state", "open_threads"}
+    assert (await world.block("project_state")).value == TEXT
+
+
+async def _deleted(world: GuardWorld) -> None:
+    """Two blocks are gone from Letta: what they held is only in the versions."""
+    before = {label: (await world.block(label)).id for label in ("project_state", "open_threads")}
+    for block_id in before.values():
+        (await world.lab.http.delete(f"/v1/blocks/{block_id}")).raise_for_status()
+
+    report = await world.run("block_presence")
+
+    assert report.outcome == "repaired", report
+    made = await world.block("project_state")
+    assert (made.id != before["project_state"], made.value) == (True, TEXT)
+    assert (await world.block("open_threads")).value == ""
 
 
 async def _emptied_on_purpose(world: GuardWorld) -> None:
@@ -67,4 +99,15 @@ async def _emptied_on_purpose(world: GuardWorld) -> None:
 
     assert report.outcome == "found"
     assert [row.severity for row in report.findings] == ["warning"]
+    assert "scott" in report.findings[0].summary
     assert (await world.block("project_state")).value == ""
+
+
+async def _not_promised(world: GuardWorld) -> None:
+    """To an agent that han-solo did not make, the shipped spec promises no block."""
+    await world.detach_block((await world.block("session_state")).id)
+    assert "session_state" in {finding.key for finding in await world.check("block_presence")}
+    await world.patch_agent(tags=[])
+    spec = world.lab.services.spec
+    world.use(spec=dataclasses.replace(spec, path=SHIPPED_SPEC))
+    assert {finding.key for finding in await world.check("block_presence")} == {"project_state"}
