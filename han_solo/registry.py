@@ -44,6 +44,11 @@ class Registry:
     def get(self, name: str) -> ToolSpec | None:
         return next((tool for tool in self.tools if tool.name == name), None)
 
+    @property
+    def callback_tools(self) -> frozenset[str]:
+        """Return the names of the tools that may message the agent."""
+        return frozenset(tool.name for tool in self.tools if tool.context == "operator")
+
     def shown_to(self, kind: Audience) -> tuple[ToolSpec, ...]:
         """Return the tools that a principal of that kind is shown."""
         return tuple(tool for tool in self.tools if is_shown(tool.audience, kind))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
-import signal
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,6 +24,7 @@ from ..loader import load_registry
 from ..reconcile.spec import load_spec
 from ..registry import Registry
 from ..settings import Settings
+from ..stopping import stop_on_signals
 from .app import build_app
 from .backend import BridgeBackend, Letta
 from .hosts import build_allowed_hosts
@@ -64,7 +64,7 @@ async def serve_bridge(settings: Settings) -> None:
         try:
             with contextlib.suppress(DatabaseUnavailable):  # seen in the health; healed below
                 await backend.open()
-            with _stop_on_signals() as stop:
+            with stop_on_signals() as stop:
                 await run_app(registry, backend, listener, stop)
         finally:
             await backend.close()
@@ -149,20 +149,6 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
-
-
-@contextlib.contextmanager
-def _stop_on_signals() -> Iterator[asyncio.Event]:
-    """Yield an event that SIGTERM and SIGINT set."""
-    loop = asyncio.get_running_loop()
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    try:
-        yield stop
-    finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(number)
 
 
 def _warn_if_exposed(settings: Settings) -> None:

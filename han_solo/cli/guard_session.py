@@ -185,7 +185,13 @@ async def open_guards(settings: Settings) -> AsyncIterator[GuardSession]:
             list_live=list_live_tools,
         )
         agent_id = _require(await find_agent_id(reconcile), reconcile.spec.name)
-        services = build_guard_services(settings, reconcile, gateway, agent_id)
+        services = build_guard_services(
+            settings,
+            reconcile,
+            gateway,
+            agent_id,
+            callback_tools=registry.callback_tools,
+        )
         yield GuardSession(services, agent_id, choices)
 
 

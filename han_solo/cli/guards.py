@@ -91,7 +91,8 @@ async def run_(
     async with open_guards(settings) as session, contextlib.AsyncExitStack() as stack:
         chosen = pick(session.choices, names or [])
         sender = Alerts.connect(session.agent_name, settings.alert_urls) if alert else None
-        epoch = await stack.enter_async_context(session.leadership.try_lead()) if repair else None
+        lead = await stack.enter_async_context(session.leadership.try_lead()) if repair else None
+        epoch = lead.epoch if lead else None
         leader = None
         if repair and epoch is None:
             last = await session.leadership.load_leader()

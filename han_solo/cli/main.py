@@ -23,7 +23,7 @@ app = typer.Typer(
 _FAMILIES: Final = ("blocks", "guards", "jobs", "tokens", "tools", "letta")
 """Modules whose ``app`` is a group of commands."""
 
-_COMMANDS: Final = ("up", "status", "doctor", "sync", "bridge", "reference")
+_COMMANDS: Final = ("up", "status", "doctor", "sync", "bridge", "daemon", "reference")
 """Modules that add commands of their own: each has ``add_to(app)``."""
 
 

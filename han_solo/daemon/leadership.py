@@ -2,18 +2,23 @@
 
 Who calls: the daemon, and ``guards run --repair`` at a terminal. The lock is an advisory one on a
 direct connection, so it ends with the process or its connection and nothing has to be cleaned up.
+The leader speaks on that connection every other second; the server ends a session that is silent
+for some seconds, so a leader that is frozen or cut off loses the lock as one that died does.
+
 Each election begins an epoch, and the database takes no remedy of an older one: a leader that was
 frozen while another took over can start nothing when it wakes.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
+import random
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -21,21 +26,49 @@ import asyncpg
 
 from .. import logs
 from ..clock import Clock
+from ..errors import DatabaseUnavailable
+from ..stopping import wait_for
 from ..store.database import Connection, Database
 from ..store.queries import load_queries
+
+IDLE_S: Final = 6.0
+"""After so much silence the server ends the leader's session. With the spare's poll on top a lead
+passes on within ten seconds."""
+
+BEAT_S: Final = 1.5
+"""Three of them may be lost before the session is ended."""
+
+POLL_S: Final = (0.5, 1.5)
+"""Between these, at random, a spare asks for the lock."""
 
 _log = logs.get("leadership")
 
 
 class _Queries(Protocol):
+    async def limit_idle(self, conn: Connection, *, idle_ms: str) -> str: ...
     async def try_lock(self, conn: Connection, *, key: int) -> bool: ...
     async def elect(
         self, conn: Connection, *, agent_name: str, holder: str, now: datetime
     ) -> int: ...
+    async def beat(self, conn: Connection, *, agent_name: str, epoch: int) -> int | None: ...
     async def fetch_leader(self, conn: Connection, *, agent_name: str) -> asyncpg.Record | None: ...
+    async def note_daemon(
+        self,
+        conn: Connection,
+        *,
+        holder: str,
+        agent_name: str,
+        state: str,
+        epoch: int | None,
+        started_at: datetime,
+    ) -> str: ...
+    async def forget_dead(self, conn: Connection) -> str: ...
+    def list_daemons(
+        self, conn: Connection, *, agent_name: str
+    ) -> AsyncIterator[asyncpg.Record]: ...
 
 
-_QUERIES: Final = load_queries("leaders", _Queries)
+QUERIES: Final = load_queries("leaders", _Queries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +81,14 @@ class Leader:
     heartbeat_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """The lead, while it is held. ``lost`` is set once it is not, at the latest after a beat."""
+
+    epoch: int
+    lost: asyncio.Event = field(default_factory=asyncio.Event)
+
+
 class Leadership:
     """The lead of one agent, by the name of its spec. ``holder`` is how others are told of us."""
 
@@ -58,37 +99,82 @@ class Leadership:
         *,
         clock: Clock | None = None,
         holder: str | None = None,
+        idle_s: float = IDLE_S,
+        beat_s: float = BEAT_S,
     ) -> None:
         self._db = db
         self._agent_name = agent_name
         self._clock = clock or Clock()
-        self._holder = holder or f"process {os.getpid()} on {socket.gethostname()}"
+        self.holder = holder or f"process {os.getpid()} on {socket.gethostname()}"
+        self._idle_s = idle_s
+        self._beat_s = beat_s
 
     @asynccontextmanager
-    async def try_lead(self) -> AsyncIterator[int | None]:
-        """Lead while the body runs, and yield the epoch; None when somebody else leads.
+    async def try_lead(self) -> AsyncIterator[Lead | None]:
+        """Lead while the body runs; None when somebody else leads.
 
         Raises:
             DatabaseUnavailable: it is not known who leads.
         """
-        key = lock_key(self._agent_name)
         async with self._db.direct(application_name="han-solo leader") as connection:
-            if not await _QUERIES.try_lock(connection, key=key):
+            if not await QUERIES.try_lock(connection, key=lock_key(self._agent_name)):
                 yield None
                 return
-            epoch = await _QUERIES.elect(
-                connection,
-                agent_name=self._agent_name,
-                holder=self._holder,
-                now=self._clock.now(),
-            )
-            _log.info("leader.elected", agent=self._agent_name, epoch=epoch)
-            yield epoch  # closing the connection gives the lead back
+            async with self._hold(connection) as lead:
+                yield lead
+
+    @asynccontextmanager
+    async def wait_to_lead(self, stop: asyncio.Event) -> AsyncIterator[Lead | None]:
+        """Wait for the lead, then lead while the body runs; None when ``stop`` is set before.
+
+        Raises:
+            DatabaseUnavailable: while it waited.
+        """
+        key = lock_key(self._agent_name)
+        async with self._db.direct(application_name="han-solo spare") as connection:
+            while not await QUERIES.try_lock(connection, key=key):
+                if await wait_for(stop, timeout_s=random.uniform(*POLL_S)):  # noqa: S311 - jitter
+                    yield None
+                    return
+            async with self._hold(connection) as lead:
+                yield lead
+
+    @asynccontextmanager
+    async def _hold(self, connection: Connection) -> AsyncIterator[Lead]:
+        await QUERIES.limit_idle(connection, idle_ms=str(round(self._idle_s * 1000)))
+        epoch = await QUERIES.elect(
+            connection, agent_name=self._agent_name, holder=self.holder, now=self._clock.now()
+        )
+        _log.info("leader.elected", agent=self._agent_name, epoch=epoch)
+        lead = Lead(epoch)
+        beating = asyncio.create_task(self._beat(connection, lead))
+        try:
+            yield lead  # closing the connection gives the lead back
+        finally:
+            beating.cancel()
+            await asyncio.gather(beating, return_exceptions=True)
+
+    async def _beat(self, connection: Connection, lead: Lead) -> None:
+        """Speak on the session that has the lock; its silence would end it."""
+        why = "another was elected"
+        try:
+            while True:
+                await self._clock.sleep(self._beat_s)
+                async with asyncio.timeout(self._idle_s):
+                    beat = await QUERIES.beat(
+                        connection, agent_name=self._agent_name, epoch=lead.epoch
+                    )
+                if beat is None:
+                    break
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, DatabaseUnavailable) as e:
+            why = f"{type(e).__name__}: {e}"  # a timeout is an OSError
+        _log.warning("leader.lost", agent=self._agent_name, epoch=lead.epoch, reason=why)
+        lead.lost.set()
 
     async def load_leader(self) -> Leader | None:
         """Return who was elected last; None when nobody ever was."""
         async with self._db.connection() as connection:
-            row = await _QUERIES.fetch_leader(connection, agent_name=self._agent_name)
+            row = await QUERIES.fetch_leader(connection, agent_name=self._agent_name)
         return None if row is None else Leader(**dict(row))
 
 

@@ -21,6 +21,8 @@ def build_guard_services(
     gateway: LettaGateway,
     agent_id: str,
     clock: Clock | None = None,
+    *,
+    callback_tools: frozenset[str] = frozenset(),
 ) -> GuardServices:
     """Build the services of one agent's guards; blocks are written as the caretaker.
 
@@ -30,6 +32,7 @@ def build_guard_services(
         gateway: Letta.
         agent_id: the managed agent.
         clock: the time, unless the real one.
+        callback_tools: our tools that may message the agent; ``Registry.callback_tools``.
     """
     db, clock = reconcile.db, clock or reconcile.clock
     blocks = Blocks(
@@ -51,4 +54,5 @@ def build_guard_services(
         findings=Findings(db, clock),
         snapshots=Snapshots(db, clock),
         clock=clock,
+        callback_tools=callback_tools,
     )

@@ -1,9 +1,9 @@
 """The supervisor behind ``up``: starts the parts in order, watches them, stops them in reverse.
 
-Order: Postgres, Letta's environment, the rehearsal model, Letta, the bridge. A part whose real
-counterpart is set (``HAN_SOLO_DATABASE_URL``, ``LETTA_BASE_URL``, a model key) is not started. Each
-part is a process in a session of its own, so Ctrl-C reaches only the supervisor; one that dies
-while it should run is started again, with a pause that grows.
+Order: Postgres, Letta's environment, the rehearsal model, Letta, the bridge, the daemon. A part
+whose real counterpart is set (``HAN_SOLO_DATABASE_URL``, ``LETTA_BASE_URL``, a model key) is not
+started. Each part is a process in a session of its own, so Ctrl-C reaches only the supervisor; one
+that dies while it should run is started again, with a pause that grows.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from ..loader import load_registry
 from ..reconcile.spec import load_spec
 from ..settings import Settings
 from .bridge_process import BridgeProcess
+from .daemon_process import DaemonProcess
 from .letta_env import ensure_letta_env
 from .letta_server import EmbeddedLetta
 from .model_change import leave_rehearsal
@@ -117,6 +118,7 @@ class Stack:
             self.home.write_last_model(spec.model.handle)
         bridge = BridgeProcess(self._settings, self.home)
         await self._start("Bridge and agent", bridge, connections.bridge_local_url)
+        await self._start("Daemon", DaemonProcess(self.home), "guards and jobs")
 
     async def _start_letta(self, model: ModelChoice, ports: Endpoints, pg_uri: str) -> None:
         python = await ensure_letta_env(self._cache, self._progress)

@@ -1,13 +1,16 @@
-"""Who leads: one process, until it ends, and each election ends what came before."""
+"""Who leads: one at a time, passed on when its session ends, and an epoch that only grows."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
 
 import pytest
 
 from han_solo.daemon.leadership import Leadership
 from tests.integration.runner_fixtures import AGENT, NAME, Desk, found, open_desk
+from tests.integration.store_fixtures import migrated, superuser
 
 
 @pytest.fixture
@@ -16,38 +19,77 @@ async def desk(database_url: str) -> AsyncIterator[Desk]:
         yield opened
 
 
-async def test_one_leads_and_the_other_is_told_who(desk: Desk) -> None:
-    first = Leadership(desk.db, NAME, holder="the first")
-    second = Leadership(desk.db, NAME, holder="the second")
-    assert await first.load_leader() is None
-    async with first.try_lead() as epoch:
-        assert epoch == 1
-        async with second.try_lead() as other:
-            assert other is None
-        leader = await second.load_leader()
-        assert leader is not None
-        assert (leader.epoch, leader.holder) == (1, "the first")
-    async with second.try_lead() as epoch:
-        assert epoch == 2
+async def test_one_leads_and_another_is_told_so(database_url):
+    async with migrated(database_url) as db:
+        async with Leadership(db, "ren").try_lead() as first:
+            async with Leadership(db, "ren").try_lead() as second:
+                assert second is None
+            async with Leadership(db, "maya").try_lead() as other:
+                assert other is not None, "each agent has a leader of its own"
+        async with Leadership(db, "ren").try_lead() as third:
+            assert third is not None
+            assert first is not None
+            assert third.epoch == first.epoch + 1
 
 
-async def test_agents_have_leaders_of_their_own(desk: Desk) -> None:
+async def test_a_spare_takes_over_when_the_leaders_session_is_cut(database_url, postgres_server):
+    stop = asyncio.Event()
     async with (
-        Leadership(desk.db, "ren").try_lead() as ren,
-        Leadership(desk.db, "bob").try_lead() as bob,
+        migrated(database_url) as db,
+        superuser(postgres_server, database_url) as root,
+        Leadership(db, "ren").try_lead() as leader,
     ):
-        assert (ren, bob) == (1, 1)
+        assert leader is not None
+        spare = Leadership(db, "ren", holder="spare")
+        began = time.monotonic()
+        waiting = asyncio.create_task(_lead_once(spare, stop))
+        await asyncio.sleep(0)
+        await root.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = 'han-solo leader' AND datname = current_database()"
+        )
+        epoch = await asyncio.wait_for(waiting, 10)
+        await asyncio.wait_for(leader.lost.wait(), 10)
+        assert epoch == leader.epoch + 1
+        assert time.monotonic() - began < 10
+
+
+async def test_a_leader_that_says_nothing_loses_the_lead(database_url):
+    """As one that is frozen or cut off: the server ends its silent session."""
+    async with migrated(database_url) as db:
+        mute = Leadership(db, "ren", idle_s=0.5, beat_s=60)
+        async with mute.try_lead() as leader:
+            assert leader is not None
+            epoch = await asyncio.wait_for(
+                _lead_once(Leadership(db, "ren", holder="spare"), asyncio.Event()), 10
+            )
+            assert epoch == leader.epoch + 1
+
+
+async def test_waiting_ends_when_asked_to_stop(database_url):
+    stop = asyncio.Event()
+    async with migrated(database_url) as db, Leadership(db, "ren").try_lead():
+        waiting = asyncio.create_task(_lead_once(Leadership(db, "ren"), stop))
+        await asyncio.sleep(0)
+        stop.set()
+        assert await asyncio.wait_for(waiting, 10) is None
 
 
 async def test_who_leads_repairs_and_who_led_does_not(desk: Desk) -> None:
     desk.world["g"] = [found()]
-    async with Leadership(desk.db, NAME).try_lead() as before:
-        pass
-    async with Leadership(desk.db, NAME).try_lead() as now:
-        (late,) = await desk.run(desk.guard("g"), epoch=before)
+    async with Leadership(desk.db, NAME).try_lead() as old:
+        assert old is not None
+    async with Leadership(desk.db, NAME).try_lead() as new:
+        assert new is not None
+        (late,) = await desk.run(desk.guard("g"), epoch=old.epoch)
         assert late.remedy is not None
         assert late.remedy.outcome == "refused"
         assert desk.repairs == []
-        (report,) = await desk.run(desk.guard("g"), epoch=now)
+        (report,) = await desk.run(desk.guard("g"), epoch=new.epoch)
     assert report.outcome == "repaired"
-    assert [remedy.epoch for remedy in await desk.findings.list_remedies(AGENT)] == [now]
+    assert [remedy.epoch for remedy in await desk.findings.list_remedies(AGENT)] == [new.epoch]
+
+
+async def _lead_once(leadership: Leadership, stop: asyncio.Event) -> int | None:
+    async with leadership.wait_to_lead(stop) as lead:
+        return lead.epoch if lead else None

@@ -80,6 +80,8 @@ async def test_when_all_is_well_every_part_says_so(settings, bridge):
         "agent": "ok",
         "bridge": "ok",
         "tools": "ok",
+        "daemon": "warning",
+        "guards": "ok",
     }
     assert found.is_well
     assert {part.level for part in examine(Connections(settings), found)} <= {"ok", "warning"}

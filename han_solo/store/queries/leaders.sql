@@ -1,3 +1,7 @@
+-- name: limit_idle(idle_ms)$
+-- Have the server end this session, and its lock, when it says nothing for so long.
+SELECT set_config('idle_session_timeout', :idle_ms, false);
+
 -- name: try_lock(key)$
 -- Take an agent's lead for as long as this session lasts, if nobody has it.
 SELECT pg_try_advisory_lock(:key::bigint);
@@ -14,8 +18,41 @@ DO UPDATE SET
     heartbeat_at = excluded.heartbeat_at
 RETURNING epoch;
 
+-- name: beat(agent_name, epoch)$
+-- Say that the leader of this epoch lives; null when another was elected since.
+UPDATE han_solo.leaders
+SET heartbeat_at = clock_timestamp()
+WHERE agent_name = :agent_name
+    AND epoch = :epoch
+RETURNING epoch;
+
 -- name: fetch_leader(agent_name)^
 -- Read who was elected last; whether that one still leads only its lock says.
 SELECT epoch, holder, elected_at, heartbeat_at
 FROM han_solo.leaders
 WHERE agent_name = :agent_name;
+
+-- name: note_daemon(holder, agent_name, state, epoch, started_at)!
+-- Say that a daemon lives, and what it is.
+INSERT INTO han_solo.daemons (holder, agent_name, state, epoch, started_at, heartbeat_at)
+VALUES (:holder, :agent_name, :state, :epoch, :started_at, clock_timestamp())
+ON CONFLICT (holder, agent_name)
+DO UPDATE SET
+    state = excluded.state,
+    epoch = excluded.epoch,
+    started_at = excluded.started_at,
+    heartbeat_at = excluded.heartbeat_at;
+
+-- name: forget_dead()!
+-- Forget the daemons that said nothing for a day.
+DELETE FROM han_solo.daemons
+WHERE heartbeat_at < clock_timestamp() - interval '1 day';
+
+-- name: list_daemons(agent_name)
+-- List the daemons of an agent, the leader first, with the age of each heartbeat in seconds.
+SELECT
+    holder, agent_name, state, epoch, started_at, heartbeat_at,
+    date_part('epoch', clock_timestamp() - heartbeat_at) AS age_s
+FROM han_solo.daemons
+WHERE agent_name = :agent_name
+ORDER BY state = 'leading' DESC, heartbeat_at DESC;

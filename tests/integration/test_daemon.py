@@ -1,0 +1,129 @@
+"""The daemon as a process: repairs within an interval, takes over, outlives what goes away."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.bridge_fixtures import Cable
+from tests.integration.daemon_fixtures import Installation, open_installation
+
+
+@pytest.fixture
+async def place(
+    tmp_path: Path, letta_server: Any, letta_actor: Mapping[str, str], database_url: str
+) -> AsyncIterator[Installation]:
+    async with open_installation(tmp_path, letta_server, letta_actor, database_url) as opened:
+        yield opened
+
+
+async def test_a_switch_behind_our_back_is_put_right_within_an_interval_and_letta_may_go(
+    place: Installation,
+) -> None:
+    daemon = await place.start()
+    await place.spoil()
+    assert not await place.is_whole()
+
+    await place.wait(place.is_whole)
+
+    remedies = await place.wait(place.remedies)
+    assert {row["outcome"] for row in remedies if row["finished_at"]} <= {"done"}
+    place.door.is_shut = True
+    await place.spoil()
+    await place.wait(lambda: _is_blind(place))
+    place.door.is_shut = False
+    await place.wait(place.is_whole)
+
+    daemon.send_signal(signal.SIGTERM)
+    assert await daemon.wait() == 0
+    assert await place.db.fetchval("SELECT state FROM han_solo.daemons") == "stopped"
+    said = [json.loads(line) for line in place.log.read_text(encoding="utf-8").splitlines()]
+    assert said[-1]["event"] == "daemon.stopped"
+
+
+async def test_when_the_leader_is_killed_the_spare_takes_over_and_no_remedy_runs_twice(
+    place: Installation,
+) -> None:
+    first = await place.start()
+    await place.wait(lambda: place.leads(first))
+    second = await place.start()
+    assert await place.state_of(second) == "spare"
+    await place.spoil()
+
+    first.kill()
+    began = time.monotonic()
+    await first.wait()
+    await place.wait(lambda: place.leads(second))
+
+    assert time.monotonic() - began < 10
+    await place.wait(place.is_whole)
+    remedies = await place.remedies()
+    assert [row["epoch"] for row in remedies] == sorted(row["epoch"] for row in remedies)
+    done = [row for row in remedies if row["outcome"] == "done"]
+    assert len({tuple(row["finding_ids"]) for row in done}) == len(done)
+
+
+@pytest.mark.deep
+async def test_a_frozen_leader_is_replaced_and_does_nothing_when_it_wakes(
+    place: Installation,
+) -> None:
+    first, second = await place.start(), await place.start()
+    await place.wait(lambda: place.leads(first))
+
+    first.send_signal(signal.SIGSTOP)
+    began = time.monotonic()
+    await place.wait(lambda: place.leads(second))
+    assert time.monotonic() - began < 10
+    await place.spoil()
+    first.send_signal(signal.SIGCONT)
+    await place.wait(place.is_whole)
+    await place.wait(lambda: _is_spare(place, first))
+
+    epoch = await place.db.fetchval("SELECT epoch FROM han_solo.leaders")
+    assert {row["epoch"] for row in await place.remedies()} == {epoch}
+
+
+@pytest.mark.deep
+async def test_postgres_may_go_away_and_come_back_under_a_daemon(
+    tmp_path: Path, letta_server: Any, letta_actor: Mapping[str, str], database_url: str
+) -> None:
+    async with (
+        Cable(database_url) as cable,
+        open_installation(
+            tmp_path, letta_server, letta_actor, database_url, daemon_database_url=cable.url
+        ) as place,
+    ):
+        daemon = await place.start()
+        cable.cut()
+        await place.spoil()
+        await place.wait(lambda: _said(place, "daemon.database_away"))
+        assert not await place.is_whole()
+        cable.mend()
+
+        await place.wait(place.is_whole, timeout_s=90)
+
+        assert daemon.returncode is None
+        said = place.log.read_text(encoding="utf-8")
+        assert said.count("daemon.database_away") == 1
+        assert said.count("daemon.database_back") == 1
+
+
+async def _is_blind(place: Installation) -> bool:
+    """Say whether the daemon noticed that it can not look."""
+    return bool(
+        await place.db.fetchval("SELECT count(*) FROM han_solo.guard_runs WHERE error IS NOT NULL")
+    )
+
+
+async def _said(place: Installation, event: str) -> bool:
+    return event in place.log.read_text(encoding="utf-8")
+
+
+async def _is_spare(place: Installation, process: Any) -> bool:
+    return await place.state_of(process) == "spare"
