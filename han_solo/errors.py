@@ -112,6 +112,10 @@ class BlockRefused(UsageError):
         self.reason = reason
 
 
+class CallbackRefused(UsageError):
+    """A tool that an agent waits for tried to message an agent. Nothing was sent."""
+
+
 class AuthError(HanSoloError):
     """A caller of the bridge is refused."""
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, Literal
 
+from .callbacks import find_senders
 from .declare import GUARD_SPECS, JOB_SPECS, MODULE_SPECS
 from .errors import DeclarationError, HanSoloError
 from .registry import Registry, build_registry
@@ -64,11 +65,26 @@ def load_registry(extensions: Iterable[Path] = ()) -> Registry:
     modules = [module for loaded in by_kind.values() for module in loaded]
     for module in by_kind["guards"]:
         _require_one_guard(module)
+    for module in modules:
+        _refuse_callbacks(module)
     return build_registry(
         tools=[spec for module in modules for spec in vars(module).get(MODULE_SPECS, ())],
         guards=[spec for module in modules for spec in vars(module).get(GUARD_SPECS, ())],
         jobs=[spec for module in modules for spec in vars(module).get(JOB_SPECS, ())],
     )
+
+
+def _refuse_callbacks(module: ModuleType) -> None:
+    """Refuse a tool of the agent's set that could message the agent while the agent waits."""
+    tools = [spec.name for spec in vars(module).get(MODULE_SPECS, ()) if spec.audience == "agent"]
+    assert module.__file__
+    if tools and (found := next(find_senders(Path(module.__file__)), None)):
+        raise DeclarationError(
+            f"{found}, and {', '.join(tools)} stands in the agent's set: a tool that messages the "
+            "agent while the agent waits for it is a deadlock.",
+            hint="Give the tool audience='operator' in a file of its own, or have it return what "
+            "it knows (docs/incidents/callback-deadlock.md).",
+        )
 
 
 def _require_one_guard(module: ModuleType) -> None:

@@ -7,6 +7,7 @@ with what the running bridge really answers.
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import re
 import typing
@@ -24,6 +25,7 @@ from ..declare import ToolSpec
 from ..errors import DeclarationError
 from ..principals import KIND_SCOPES, Audience
 from ..registry import ListedTool, Registry
+from ..serving import serving_agent
 from .faults import to_tool_error
 from .replies import build_reply
 
@@ -99,7 +101,9 @@ def _bind_context(spec: ToolSpec, bind: Bind) -> Callable[..., Awaitable[ToolRes
     async def call(**arguments: Any) -> ToolResult:
         try:
             context = await bind(spec)
-            value = await spec.function(context, **arguments)
+            is_agent = context.principal.kind == "agent"
+            with serving_agent(spec.name) if is_agent else contextlib.nullcontext():
+                value = await spec.function(context, **arguments)
             return build_reply(value, name=spec.name, effect=spec.effect)
         except ToolError:
             raise  # a reply that is too long

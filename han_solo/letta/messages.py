@@ -8,6 +8,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from han_solo.errors import UsageError
+from han_solo.serving import refuse_callback
 
 from . import runs, text, turns
 from .agents import AgentCalls
@@ -32,6 +33,7 @@ class MessageCalls(AgentCalls):
 
         Raises:
             AgentBusy: the floor is no longer held; nothing was sent.
+            CallbackRefused: from inside a tool call that an agent waits for; nothing was sent.
             ApprovalPending: the agent waits for an approval and took no message.
             ModelFailed: the model failed. Whether the message was kept, its run tells.
         """
@@ -41,6 +43,7 @@ class MessageCalls(AgentCalls):
                 f"max_steps is {max_steps}; a turn takes one step at least.",
                 hint="Give 1 or more, or leave it out for Letta's own 50.",
             )
+        refuse_callback()
         floor.require_held()
         answer = await self._of_agent(
             floor.agent_id,

@@ -23,6 +23,7 @@ from .. import logs
 from ..clock import Clock
 from ..errors import AgentBusy, DatabaseUnavailable, HanSoloError, LettaError, NotFound
 from ..letta.runs import RunView
+from ..serving import refuse_callback
 from ..store.database import Connection, Database
 from . import records
 from .floor import HeldFloor, build_busy, deadline_in, hold_floor, rest
@@ -99,11 +100,13 @@ class Turns:
 
         Raises:
             AgentBusy: others have the agent; nothing was sent.
+            CallbackRefused: from inside a tool call that an agent waits for; nothing was sent.
             SilentTurn: the agent said nothing; ``cause`` says why.
             TurnUnknown: no answer came and the turn may still run: ask ``find``, never send again.
             LettaError: Letta is away or refused; nothing was sent.
             DatabaseUnavailable: nothing was sent.
         """
+        refuse_callback()  # before it waits for a floor that its own turn may hold
         turn_id = turn_id or uuid.uuid4()
         deadline = deadline_in(self._clock, self._wait_s if wait_s is None else wait_s)
         began = time.monotonic()
