@@ -18,8 +18,8 @@ async def _bring_back(context: RemedyContext, findings: tuple[Finding, ...]) -> 
     # By label, the versions of a block that is gone are found only until there is another one.
     lost = {label: await find_last(context, label, has_text) for label in missing}
     known = (await context.observed()).known.blocks
-    if missing:
-        await _attach(context, len(missing))
+    if missing and (why_not := await _attach(context, len(missing))):
+        done.append(f"no block could be attached ({why_not.rstrip('.')})")
     present = {state.label: state for state in await context.blocks()}
     for label in missing:
         if (state := present.get(label)) is None:
@@ -43,8 +43,12 @@ async def _bring_back(context: RemedyContext, findings: tuple[Finding, ...]) -> 
     return f"{'; '.join(done) or 'nothing was missing any more'}."
 
 
-async def _attach(context: RemedyContext, most_gone: int) -> None:
-    """Attach blocks, and make those anew that Letta no longer has."""
+async def _attach(context: RemedyContext, most_gone: int) -> str | None:
+    """Attach blocks, and make those anew that Letta no longer has; return why not.
+
+    A plan is held back as a whole, as while the bridge is down; an empty block is mended all the
+    same.
+    """
     while True:
         try:
             await context.apply(lambda step: isinstance(step, AttachBlock | CreateBlock))
@@ -52,9 +56,9 @@ async def _attach(context: RemedyContext, most_gone: int) -> None:
             # The id of one that is gone is forgotten with this refusal; the next plan makes it.
             most_gone -= 1
             if refused.reason != "block_gone" or most_gone < 0:
-                raise
+                return refused.message
         else:
-            return
+            return None
 
 
 async def _fill_anew(context: RemedyContext, label: str, last: Version | None) -> str:

@@ -37,7 +37,7 @@ class Prose:
         length = 0
         was_open = False
         for line in text.split("\n"):
-            sentences = _SENTENCE_END.sub("\n", fold(line)).removesuffix("\n")
+            sentences = _SENTENCE_END.sub("\n", fold(line))
             goes_on = was_open and sentences and not _ITEM.match(line)
             if parts and sentences:
                 parts.append(" " if goes_on else "\n")

@@ -38,6 +38,7 @@ async def replay(world: GuardWorld) -> None:
         block.label: block.id for block in before.blocks
     }
     await _deleted(world)
+    await _emptied_while_the_bridge_is_down(world)
     await _emptied_on_purpose(world)
     await _not_promised(world)
 
@@ -90,6 +91,21 @@ async def _deleted(world: GuardWorld) -> None:
     made = await world.block("project_state")
     assert (made.id != before["project_state"], made.value) == (True, TEXT)
     assert (await world.block("open_threads")).value == ""
+
+
+async def _emptied_while_the_bridge_is_down(world: GuardWorld) -> None:
+    """Then nothing is attached, since no plan is carried out; an empty block is filled anyway."""
+    await world.detach_block((await world.block("open_threads")).id)
+    await world.patch_block("project_state", value="")
+    world.lab.list_at_bridge(())
+
+    report = await world.run("block_presence")
+
+    assert report.resolved == ("project_state",)
+    assert [row.key for row in report.findings] == ["open_threads"]
+    world.lab.declare(world.lab.services.declared)
+    await world.lab.sync()
+    assert (await world.run("block_presence")).outcome == "clear"
 
 
 async def _emptied_on_purpose(world: GuardWorld) -> None:
