@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from ..bridge.lister import list_live_tools
 from ..bridge.projection import list_tools
@@ -13,11 +15,11 @@ from ..clock import Clock
 from ..connections import Connections
 from ..daemon.alerts import AlertSender
 from ..daemon.choice import Choice, choose, find_similar
-from ..daemon.leadership import Leadership
+from ..daemon.leadership import Lead, Leadership
 from ..daemon.report import GuardReport, Mode
 from ..daemon.runner import run_guards
 from ..daemon.services import build_guard_services
-from ..errors import NotFound, UsageError
+from ..errors import DatabaseUnavailable, NotFound, UsageError
 from ..findings.model import FindingRow, GuardRun
 from ..findings.service import Findings
 from ..guard_context import GuardServices
@@ -31,6 +33,8 @@ from ..registry import Registry
 from ..settings import Settings
 from .block_session import user_name
 from .services import open_database
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class GuardSession:
         self,
         choices: Sequence[Choice],
         *,
-        epoch: int | None = None,
+        lead: Lead | None = None,
         is_named: bool = False,
         alerts: AlertSender | None = None,
     ) -> tuple[GuardReport, ...]:
@@ -96,25 +100,47 @@ class GuardSession:
 
         Args:
             choices: the guards.
-            epoch: the leader's, to repair too.
+            lead: the lead, to repair too.
             is_named: they were asked for by name, so their modes do not matter.
             alerts: tells of what is found.
+
+        Raises:
+            DatabaseUnavailable: Postgres is away, or the lead was lost with its connection.
         """
-        return await run_guards(
+        work = run_guards(
             self.services,
             self.agent_id,
             [choice.spec for choice in choices],
-            epoch=epoch,
+            epoch=lead and lead.epoch,
             modes={choice.name: _mode_of(choice, is_named=is_named) for choice in choices},
             alerts=alerts,
             at_once=True,
         )
+        return await (work if lead is None else _run_while_leading(lead, work))
 
     @property
     def leadership(self) -> Leadership:
         """Return the lead of this agent, taken in the name of whoever sits here."""
         where = f"{user_name()} at a terminal of {socket.gethostname()}"
         return Leadership(self.services.reconcile.db, self.agent_name, holder=where)
+
+
+async def _run_while_leading(lead: Lead, work: Coroutine[Any, Any, T]) -> T:
+    """Cut the work off when the lead is lost: whoever has it now may begin the same."""
+    working, losing = asyncio.ensure_future(work), asyncio.ensure_future(lead.lost.wait())
+    try:
+        await asyncio.wait({working, losing}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise DatabaseUnavailable(
+                "The lead was lost with its connection to Postgres.",
+                hint="What was under way is finished by whoever leads now; see `han-solo guards "
+                "history`.",
+            )
+        return working.result()
+    finally:
+        losing.cancel()
+        working.cancel()
+        await asyncio.gather(working, losing, return_exceptions=True)
 
 
 def _mode_of(choice: Choice, *, is_named: bool) -> Mode:

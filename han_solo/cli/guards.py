@@ -92,9 +92,8 @@ async def run_(
         chosen = pick(session.choices, names or [])
         sender = Alerts.connect(session.agent_name, settings.alert_urls) if alert else None
         lead = await stack.enter_async_context(session.leadership.try_lead()) if repair else None
-        epoch = lead.epoch if lead else None
         leader = None
-        if repair and epoch is None:
+        if repair and lead is None:
             last = await session.leadership.load_leader()
             leader = last.holder if last else "another process"
             run.err().print(
@@ -103,12 +102,12 @@ async def run_(
                 style="yellow",
                 markup=False,
             )
-        reports = await session.run(chosen, epoch=epoch, is_named=bool(names), alerts=sender)
+        reports = await session.run(chosen, lead=lead, is_named=bool(names), alerts=sender)
     if as_json:
         print_json(
             {
                 "agent_id": session.agent_id,
-                "epoch": epoch,
+                "epoch": lead and lead.epoch,
                 "leader": leader,
                 "guards": [of_report(report) for report in reports],
             }

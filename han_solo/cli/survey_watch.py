@@ -5,11 +5,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from ..connections import Connections
+from ..daemon.choice import choose
 from ..daemon.presence import load_daemons
 from ..errors import HanSoloError
 from ..findings.service import Findings
 from ..runs.service import JobRuns
 from ..store.database import Database
+from .block_text import visible
 from .jobs_view import load_row
 from .survey_model import Level, Survey
 
@@ -27,7 +29,7 @@ async def look_at_watch(
     try:
         await _look_at_daemon(found, database, found.spec.name)
         if agent_id is not None:
-            await _look_at_findings(found, database, agent_id)
+            await _look_at_findings(connections, found, database, agent_id)
         await _look_at_jobs(connections, found, database)
     except HanSoloError as error:
         found.add("daemon", "unknown", "", error.message, error.hint)
@@ -48,9 +50,15 @@ async def _look_at_daemon(found: Survey, database: Database, agent_name: str) ->
     found.add("daemon", "ok", leader.holder, f"{detail}, {spares} stand by" if spares else detail)
 
 
-async def _look_at_findings(found: Survey, database: Database, agent_id: str) -> None:
+async def _look_at_findings(
+    connections: Connections, found: Survey, database: Database, agent_id: str
+) -> None:
+    if found.registry is None:
+        return
     findings = Findings(database)
-    rows = await findings.list_open(agent_id)
+    choices = choose(found.registry.guards, connections.settings)
+    watched = {choice.name for choice in choices if choice.runs}
+    rows = [row for row in await findings.list_open(agent_id) if row.guard in watched]
     runs = await findings.list_runs(agent_id)
     if not rows:
         if runs:
@@ -62,7 +70,8 @@ async def _look_at_findings(found: Survey, database: Database, agent_id: str) ->
         return
     for row in rows[:MOST_SHOWN]:
         level: Level = "failed" if row.severity == "critical" else "warning"
-        found.add(f"guard {row.guard}", level, "", row.summary, row.hint)
+        hint = f"{visible(row.hint)} (`han-solo guards explain {row.guard}`)"
+        found.add(f"guard {row.guard}", level, "", visible(row.summary), hint)
     if len(rows) > MOST_SHOWN:
         found.add(
             "guards", "warning", "", f"{len(rows) - MOST_SHOWN} more findings are open",

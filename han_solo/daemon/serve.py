@@ -161,6 +161,8 @@ class Daemon:
         alerts = Alerts.connect(parts.reconcile.spec.name, self._settings.alert_urls)
         by_name = {choice.name: choice.spec for choice in self._choices}
         cadence = Cadence({choice.name: choice.every_s for choice in self._choices})
+        for guard, key in await services.findings.resolve_unwatched(agent_id, list(by_name)):
+            _log.info("guard.finding_dropped", guard=guard, key=key)
         while not stop.is_set() and not lead.lost.is_set():
             if due := cadence.take_due():
                 try:

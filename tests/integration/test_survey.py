@@ -12,6 +12,8 @@ from han_solo.cli import main as cli
 from han_solo.cli.doctor_checks import WAYS_ROUND, examine, is_refused_by_letta
 from han_solo.cli.survey import survey
 from han_solo.connections import Connections
+from han_solo.declare import Finding
+from han_solo.findings.service import Findings
 from han_solo.home import Home
 from han_solo.letta.gateway import LettaGateway
 from han_solo.loader import load_registry
@@ -107,6 +109,27 @@ async def test_a_conflict_does_not_hide_what_dropped_off(settings, bridge):
     await gateway.detach_tool(agent.id, agent.tools[0].id)
     names = {part.name for part in (await survey(Connections(settings))).parts}
     assert {"drift", "conflict"} <= names
+
+
+async def test_what_guards_have_open_is_said_and_what_is_off_is_not(settings, bridge):
+    connections = Connections(settings)
+    agent_id = (await survey(connections)).agent.id
+    findings = Findings(bridge.backend._require_data().database)
+    await findings.record("reasoner_off", agent_id, [])
+    assert "nothing is open" in level_of(await survey(connections), "guards").detail
+
+    mute = Finding("enable_reasoner", "The agent may be mute.", "Mend it.", severity="critical")
+    await findings.record("reasoner_off", agent_id, [mute])
+    found = await survey(connections)
+    part = level_of(found, "guard reasoner_off")
+    assert (part.level, part.detail) == ("failed", "The agent may be mute.")
+    assert "han-solo guards explain reasoner_off" in part.fix
+    assert not found.is_well
+
+    off = Settings(
+        _env_file=None, **{**settings.model_dump(), "guard_modes": {"reasoner_off": "off"}}
+    )
+    assert (await survey(Connections(off))).is_well
 
 
 @pytest.mark.parametrize(
