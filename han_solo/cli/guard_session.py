@@ -111,7 +111,7 @@ class GuardSession:
             self.services,
             self.agent_id,
             [choice.spec for choice in choices],
-            epoch=lead and lead.epoch,
+            epoch=lead.epoch if lead else None,
             modes={choice.name: _mode_of(choice, is_named=is_named) for choice in choices},
             alerts=alerts,
             at_once=True,

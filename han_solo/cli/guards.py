@@ -107,7 +107,7 @@ async def run_(
         print_json(
             {
                 "agent_id": session.agent_id,
-                "epoch": lead and lead.epoch,
+                "epoch": lead.epoch if lead else None,
                 "leader": leader,
                 "guards": [of_report(report) for report in reports],
             }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 from datetime import UTC, datetime, timedelta
@@ -12,9 +13,10 @@ import pytest
 from rich.console import Console
 
 from han_solo.cli import guard_output, guard_view, run
-from han_solo.cli.guard_session import Row, pick
+from han_solo.cli.guard_session import Row, _run_while_leading, pick
 from han_solo.cli.guard_watch import Watch
 from han_solo.daemon.choice import Choice
+from han_solo.daemon.leadership import Lead
 from han_solo.daemon.report import GuardReport, RemedyReport
 from han_solo.declare import GuardSpec
 from han_solo.errors import DatabaseRefused, DatabaseUnavailable, UsageError
@@ -272,3 +274,33 @@ async def test_the_table_of_a_watch_has_the_guards_their_findings_and_what_is_aw
     assert "clear" in shown
     assert "Postgres is away." in shown
     assert run.out().is_terminal is False
+
+
+# Leading from a terminal
+
+
+async def test_what_is_under_way_is_cut_off_when_the_lead_is_lost() -> None:
+    lead, cut = Lead(1), asyncio.Event()
+
+    async def work() -> None:
+        lead.lost.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cut.set()
+
+    with pytest.raises(DatabaseUnavailable, match="The lead was lost"):
+        await _run_while_leading(lead, work())
+    assert cut.is_set()
+
+
+async def test_what_is_done_while_leading_is_returned_and_what_failed_raises() -> None:
+    async def fail() -> None:
+        raise UsageError("No.")
+
+    async def work() -> int:
+        return 5
+
+    assert await _run_while_leading(Lead(1), work()) == 5
+    with pytest.raises(UsageError, match="No"):
+        await _run_while_leading(Lead(1), fail())
