@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from han_solo import CheckContext, Finding, RemedyContext, guard
-from han_solo.blocks.model import Version
+from han_solo.blocks.model import BlockState, Version
 from han_solo.errors import BlockRefused, PlanRefused
 from han_solo.reconcile.plan import AttachBlock, CreateBlock
 
@@ -15,25 +15,21 @@ async def _bring_back(context: RemedyContext, findings: tuple[Finding, ...]) -> 
     for finding in findings:
         by_state.setdefault(finding.detail["state"], []).append(finding.key)
     missing, done = by_state.get("missing", []), []
-    # By label, the versions of a block that is gone are found only until there is another one.
-    lost = {label: await find_last(context, label, has_text) for label in missing}
     known = (await context.observed()).known.blocks
     if missing and (why_not := await _attach(context, len(missing))):
         done.append(f"no block could be attached ({why_not.rstrip('.')})")
     present = {state.label: state for state in await context.blocks()}
-    for label in missing:
-        if (state := present.get(label)) is None:
-            continue
-        if state.view.id == known.get(label):
-            done.append(f"{label} was attached again")
-        else:
-            done.append(await _fill_anew(context, label, lost[label]))
+    attached = [label for label in missing if label in present]
+    again = [label for label in attached if present[label].view.id == known.get(label)]
+    done += [f"{label} was attached again" for label in again]
     # A block that was attached again may be as empty as when it was taken off.
-    for label in [*missing, *by_state.get("emptied", [])]:
+    for label in [*again, *by_state.get("emptied", [])]:
         state = present.get(label)
         last = await find_last(context, label, has_text)
         if state and not state.value.strip() and last:
             done.append(await restore(context, last, "The block was found empty."))
+    anew = [label for label in attached if label not in again]
+    done += [await _fill_anew(context, label) for label in [*anew, *by_state.get("made_anew", [])]]
     done += [
         await _write(context, label, _seed_of(context, label), "The spec's seed.")
         for label in by_state.get("never_filled", [])
@@ -61,11 +57,12 @@ async def _attach(context: RemedyContext, most_gone: int) -> str | None:
             return None
 
 
-async def _fill_anew(context: RemedyContext, label: str, last: Version | None) -> str:
-    if last is None:
+async def _fill_anew(context: RemedyContext, label: str) -> str:
+    former = await _find_former(context, label)
+    if former is None:
         return f"{label} was made from its seed"
-    why = f"Version {last.number} of {last.block_id}, which Letta no longer has."
-    return f"{label} was made anew; {await _write(context, label, last.value, why)}"
+    why = f"Version {former.number} of {former.block_id}, which the agent no longer has."
+    return f"{label} was made anew; {await _write(context, label, former.value, why)}"
 
 
 async def _write(context: RemedyContext, label: str, text: str, why: str) -> str:
@@ -78,9 +75,10 @@ async def _write(context: RemedyContext, label: str, text: str, why: str) -> str
 
 @guard(every_s=60, incident="empty-block", mode="repair", remedy=_bring_back)
 async def block_presence(context: CheckContext) -> tuple[Finding, ...]:
-    """Find a declared block that is not attached, or that is empty although it should not be.
+    """Find a declared block that is not attached, or that lost what it held.
 
-    An empty block that has no seed and never held anything is none. One that somebody emptied
+    It lost it when it is empty, or when another block was made in its place and holds the seed. An
+    empty block that has no seed and never held anything is no finding. One that somebody emptied
     through us is reported and not refilled: that was meant.
     """
     found: list[Finding] = []
@@ -89,10 +87,12 @@ async def block_presence(context: CheckContext) -> tuple[Finding, ...]:
     is_promised = not spec.is_shipped or spec.tag in (await context.agent()).tags
     for block in spec.blocks:
         state = present.get(block.label)
-        if state is None and is_promised:
-            found.append(_missing(block.label))
-        elif state and not state.value.strip() and (empty := await _judge(context, block.label)):
-            found.append(empty)
+        if state is None:
+            found += [_missing(block.label)] if is_promised else []
+        elif (lost := await _judge_made_anew(context, state)) or (
+            not state.value.strip() and (lost := await _judge_empty(context, block.label))
+        ):
+            found.append(lost)
     return tuple(found)
 
 
@@ -107,7 +107,35 @@ def _missing(label: str) -> Finding:
     )
 
 
-async def _judge(context: CheckContext, label: str) -> Finding | None:
+async def _judge_made_anew(context: CheckContext, state: BlockState) -> Finding | None:
+    """Say what is to be said of a block that is like new, where another one held more."""
+    is_fresh = state.version in {None, 1} and state.value in {"", _seed_of(context, state.label)}
+    former = await _find_former(context, state.label) if is_fresh else None
+    if former is None or former.value == state.value:
+        return None
+    if len(await load_entries(context, state.label, limit=2)) > 1:
+        return None  # it was written, so that it is like new now is its own history
+    return Finding(
+        key=state.label,
+        summary=f"The block {state.label!r} was made anew, and what the agent had under that label "
+        "in another block is not in it.",
+        hint=f"In mode repair it gets version {former.number} of the other block, whose history is "
+        "kept.",
+        severity="critical",
+        detail={
+            "state": "made_anew",
+            "former_block": former.block_id,
+            "former_version": former.number,
+        },
+    )
+
+
+async def _find_former(context: CheckContext, label: str) -> Version | None:
+    attached = [state.view.id for state in await context.blocks()]
+    return await context.block_history.former(label, attached)
+
+
+async def _judge_empty(context: CheckContext, label: str) -> Finding | None:
     """Say what is to be said of an empty block."""
     entries = await load_entries(context, label, limit=1)
     last = await find_last(context, label, has_text)

@@ -5,6 +5,8 @@ Nothing here writes; ``service.Blocks`` adds that.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..errors import BlockRefused
 from ..letta.views import AgentView, BlockView
 from . import rules
@@ -92,6 +94,15 @@ class BlockReader:
                     hint=f"It has 1 to {last}." if last else "It has none yet.",
                 )
             return version
+
+    async def former(self, label: str, attached: Sequence[str]) -> Version | None:
+        """Return the last text under a label of a block that the agent no longer has.
+
+        Args:
+            label: a label that the agent's block has now, or had.
+            attached: the ids of the blocks that the agent has.
+        """
+        return await self._versions.find_former(self._agent_id, label, attached)
 
     async def _read_agent(self) -> AgentView:
         agent = await self._gateway.fetch_agent(self._agent_id)

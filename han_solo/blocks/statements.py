@@ -81,6 +81,9 @@ class Statements(Protocol):
         self, conn: Connection, *, block_id: str, limit_rows: int
     ) -> AsyncIterator[asyncpg.Record]: ...
     async def find_block(self, conn: Connection, *, agent_id: str, label: str) -> str | None: ...
+    async def find_former(
+        self, conn: Connection, *, agent_id: str, label: str, block_ids: Sequence[str]
+    ) -> asyncpg.Record | None: ...
 
 
 STATEMENTS: Final = load_queries("blocks", Statements)

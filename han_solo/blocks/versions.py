@@ -202,6 +202,16 @@ class BlockVersions:
         async with self._db.connection() as connection:
             return await STATEMENTS.find_block(connection, agent_id=agent_id, label=label)
 
+    async def find_former(
+        self, agent_id: str, label: str, block_ids: Sequence[str]
+    ) -> Version | None:
+        """Find the last text that an agent had under a label in a block other than those."""
+        async with self._db.connection() as connection:
+            row = await STATEMENTS.find_former(
+                connection, agent_id=agent_id, label=label, block_ids=block_ids
+            )
+        return None if row is None else Version(**row)
+
     @asynccontextmanager
     async def _second(self) -> AsyncIterator[Connection]:
         """Lend a connection beside the one that holds the lock."""

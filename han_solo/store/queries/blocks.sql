@@ -189,3 +189,16 @@ WHERE agent_id = :agent_id
     AND label = :label
 ORDER BY created_at DESC
 LIMIT 1;
+
+-- name: find_former(agent_id, label, block_ids)^
+-- Read the last text that an agent had under a label in a block other than those.
+SELECT
+    block_id, number, label, agent_id, sha256, char_length(value) AS length, author_kind, author,
+    reason, origin, source, created_at, value
+FROM memory.agent_core_block_versions
+WHERE agent_id = :agent_id
+    AND label = :label
+    AND block_id <> ALL (:block_ids::text[])
+    AND value ~ '\S'
+ORDER BY created_at DESC, number DESC
+LIMIT 1;

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from han_solo.blocks.model import Author
 from han_solo.blocks.service import Blocks
+from han_solo.errors import PlanRefused
 from han_solo.reconcile.spec import SHIPPED_SPEC, BlockSpec
 from tests.integration.guard_fixtures import GUARDED, GuardWorld
 
@@ -38,6 +41,7 @@ async def replay(world: GuardWorld) -> None:
         block.label: block.id for block in before.blocks
     }
     await _deleted(world)
+    await _made_anew_by_a_sync(world)
     await _emptied_while_the_bridge_is_down(world)
     await _emptied_on_purpose(world)
     await _not_promised(world)
@@ -83,7 +87,7 @@ async def _deleted(world: GuardWorld) -> None:
     """Two blocks are gone from Letta: what they held is only in the versions."""
     before = {label: (await world.block(label)).id for label in ("project_state", "open_threads")}
     for block_id in before.values():
-        (await world.lab.http.delete(f"/v1/blocks/{block_id}")).raise_for_status()
+        await _delete(world, block_id)
 
     report = await world.run("block_presence")
 
@@ -91,6 +95,27 @@ async def _deleted(world: GuardWorld) -> None:
     made = await world.block("project_state")
     assert (made.id != before["project_state"], made.value) == (True, TEXT)
     assert (await world.block("open_threads")).value == ""
+
+
+async def _made_anew_by_a_sync(world: GuardWorld) -> None:
+    """A block is deleted, and a sync makes it from its seed before the guard looks."""
+    await _delete(world, (await world.block("project_state")).id)
+    with pytest.raises(PlanRefused):
+        await world.lab.sync()
+    await world.lab.sync()
+    assert (await world.block("project_state")).value == STATE.seed
+
+    report = await world.run("block_presence")
+
+    assert report.outcome == "repaired"
+    assert (await world.block("project_state")).value == TEXT
+    await as_operator(world).write("project_state", STATE.seed)
+    assert await world.check("block_presence") == (), "written so through us"
+    await as_operator(world).write("project_state", TEXT)
+
+
+async def _delete(world: GuardWorld, block_id: str) -> None:
+    (await world.lab.http.delete(f"/v1/blocks/{block_id}")).raise_for_status()
 
 
 async def _emptied_while_the_bridge_is_down(world: GuardWorld) -> None:
