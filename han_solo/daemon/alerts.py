@@ -103,7 +103,7 @@ class Alerts:
         """
         for alert in alerts:
             row = alert.finding
-            log = _log.error if row.severity == "critical" else _log.warning
+            log = _log.error if is_urgent(alert) else _log.warning
             log(
                 "alert.raised",
                 guard=row.guard,
@@ -149,7 +149,7 @@ class Alerts:
             way,
             build_title(self._agent_name, new),
             build_text(new),
-            is_critical=any(alert.finding.severity == "critical" for alert in new),
+            is_critical=any(is_urgent(alert) for alert in new),
         )
         if fault is None:
             told.update(_keys(new))
@@ -175,12 +175,15 @@ def _keys(alerts: Sequence[Alert]) -> set[tuple[int, str]]:
     return {(alert.finding.id, alert.finding.severity) for alert in alerts}
 
 
+def is_urgent(alert: Alert) -> bool:
+    """Say whether someone should look now; what was repaired can wait."""
+    return alert.finding.is_open and alert.finding.severity == "critical"
+
+
 def build_title(agent_name: str, alerts: Sequence[Alert]) -> str:
     """Say in a few words how bad it is."""
     still = sum(alert.finding.is_open for alert in alerts)
-    critical = sum(
-        alert.finding.severity == "critical" and alert.finding.is_open for alert in alerts
-    )
+    critical = sum(map(is_urgent, alerts))
     count = len(alerts)
     what = f"{count} finding{'' if count == 1 else 's'}"
     if not still:
@@ -202,7 +205,7 @@ def build_text(alerts: Sequence[Alert]) -> str:
 
 def _build_line(alert: Alert) -> str:
     row, remedy = alert.finding, alert.remedy
-    head = f"[{row.severity}] {row.guard}: {row.summary}"
+    head = f"[{row.severity}] {row.guard}, {row.opened_at:%Y-%m-%d %H:%M} UTC: {row.summary}"
     if not row.is_open:
         done = remedy.what if remedy and remedy.outcome == "done" else None
         return f"{head}\nRepaired: {done}" if done else f"{head}\nIt is gone again."

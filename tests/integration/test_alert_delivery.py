@@ -68,7 +68,7 @@ async def test_a_finding_arrives_once_and_one_that_failed_arrives_later(
 
     (body,) = hook.bodies
     assert body["title"] == "ren: 1 finding, 1 critical"
-    assert body["message"] == "[critical] g: a is wrong.\nMend it."
+    assert body["message"] == "[critical] g, 2030-01-02 03:04 UTC: a is wrong.\nMend it."
     assert body["type"] == "failure"
 
 

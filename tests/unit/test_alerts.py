@@ -57,23 +57,27 @@ class Way:
 @pytest.mark.parametrize(
     ("alert", "said"),
     [
-        (Alert(row(), None), "[warning] g: Number 1 is wrong.\nMend it."),
-        (Alert(row(), remedy("no_effect")),
-         "[warning] g: Number 1 is wrong.\nThe remedy did not help: It was turned off and on."),
-        (Alert(row(), remedy("abandoned")), "[warning] g: Number 1 is wrong.\nMend it."),
-        (Alert(row(resolved_at=NOW), remedy("done")),
-         "[warning] g: Number 1 is wrong.\nRepaired: It was turned off and on."),
-        (Alert(row(resolved_at=NOW), None), "[warning] g: Number 1 is wrong.\nIt is gone again."),
+        (Alert(row(), None), "Mend it."),
+        (
+            Alert(row(), remedy("no_effect")),
+            "The remedy did not help: It was turned off and on.",
+        ),
+        (Alert(row(), remedy("abandoned")), "Mend it."),
+        (Alert(row(resolved_at=NOW), remedy("done")), "Repaired: It was turned off and on."),
+        (Alert(row(resolved_at=NOW), None), "It is gone again."),
     ],
-)  # fmt: skip
-def test_an_alert_says_what_is_wrong_and_what_came_of_it(alert: Alert, said: str) -> None:
-    assert build_text([alert]) == said
+)
+def test_an_alert_says_what_is_wrong_since_when_and_what_came_of_it(
+    alert: Alert, said: str
+) -> None:
+    head = "[warning] g, 2030-01-02 00:00 UTC: Number 1 is wrong."
+    assert build_text([alert]) == f"{head}\n{said}"
 
 
 def test_the_worst_comes_first_and_more_than_a_phone_shows_is_counted() -> None:
     many = [Alert(row(number), None) for number in range(1, 30)]
     text = build_text([*many, Alert(row(30, severity="critical"), None)])
-    assert text.startswith("[critical] g: Number 30 is wrong.")
+    assert text.startswith("[critical] g, 2030-01-02 00:00 UTC: Number 30 is wrong.")
     assert text.count("is wrong") == module.MOST_TOLD
     assert text.endswith("And 20 more: han-solo guards list")
 
@@ -120,10 +124,13 @@ async def test_a_way_with_a_fault_of_its_own_fails_like_any_other() -> None:
 
 async def test_each_finding_is_logged_as_loudly_as_it_deserves() -> None:
     with capture_logs() as logs:
-        await Alerts("ren", []).send([Alert(row(), None), Alert(row(2, severity="critical"), None)])
+        repaired = Alert(row(3, severity="critical", resolved_at=NOW), remedy("done"))
+        critical = Alert(row(2, severity="critical"), None)
+        await Alerts("ren", []).send([Alert(row(), None), critical, repaired])
     assert [(entry["event"], entry["log_level"], entry["key"]) for entry in logs] == [
         ("alert.raised", "warning", "key-1"),
         ("alert.raised", "error", "key-2"),
+        ("alert.raised", "warning", "key-3"),
     ]
 
 
