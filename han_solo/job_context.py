@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 from zoneinfo import ZoneInfo
 
 if TYPE_CHECKING:
@@ -35,8 +35,13 @@ class AgentParts:
     turns: Turns
 
 
-OpenAgent = Callable[[str], AbstractAsyncContextManager[AgentParts]]
-"""Opens the agent's parts for a job of that name; closed again at the end."""
+class OpenAgent(Protocol):
+    """Opens the agent's parts for a job of that name; closed again at the end."""
+
+    def __call__(
+        self, job: str, *, message_timeout_s: float | None = None
+    ) -> AbstractAsyncContextManager[AgentParts]: ...
+
 
 Tell = Callable[[str], None]
 """Shows a person what is going on, such as that Letta is waited for."""
@@ -60,3 +65,9 @@ class JobContext:
     @property
     def now(self) -> datetime:
         return self.clock.now()
+
+    async def load_notes(self, since: datetime, until: datetime) -> tuple[str, ...]:
+        """Return what the store holds of a stretch of time, as lines: the notecards made in it."""
+        from .memory.notecards import Notecards  # noqa: PLC0415 - a job's import of the front is light
+
+        return await Notecards(self.db, self.clock).list_made(since, until)

@@ -23,15 +23,21 @@ from ..store.database import Database
 def build_open_agent(settings: Settings, db: Database, clock: Clock) -> OpenAgent:
     """Return what opens the agent for a job of a name."""
 
-    def open_agent(job: str) -> AbstractAsyncContextManager[AgentParts]:
-        return _open(settings, db, clock, Author("job", job))
+    def open_agent(
+        job: str, *, message_timeout_s: float | None = None
+    ) -> AbstractAsyncContextManager[AgentParts]:
+        return _open(settings, db, clock, Author("job", job), message_timeout_s)
 
     return open_agent
 
 
 @asynccontextmanager
 async def _open(
-    settings: Settings, db: Database, clock: Clock, author: Author
+    settings: Settings,
+    db: Database,
+    clock: Clock,
+    author: Author,
+    message_timeout_s: float | None,
 ) -> AsyncIterator[AgentParts]:
     """Open the agent's parts.
 
@@ -51,7 +57,7 @@ async def _open(
         where.letta_url,
         where.letta_password,
         timeout_s=settings.letta_timeout_s,
-        message_timeout_s=settings.letta_message_timeout_s,
+        message_timeout_s=message_timeout_s or settings.letta_message_timeout_s,
     ) as letta:
         blocks = Blocks(
             letta,
@@ -66,12 +72,3 @@ async def _open(
             settings, db=db, gateway=letta, agent_id=agent_id, blocks=blocks, clock=clock
         )
         yield AgentParts(agent_id, spec, letta, blocks, turns)
-
-
-@asynccontextmanager
-async def open_agent_parts(
-    settings: Settings, db: Database, clock: Clock, author: Author
-) -> AsyncIterator[AgentParts]:
-    """Open the agent's parts for that author, such as the caretaker."""
-    async with _open(settings, db, clock, author) as parts:
-        yield parts

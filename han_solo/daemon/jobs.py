@@ -127,7 +127,7 @@ class _Running:
             await _cancel(work)
             with contextlib.suppress(HanSoloError):
                 await asyncio.shield(
-                    self._close("failed", error="It was stopped from outside.", may_run_again=True)
+                    self._close("abandoned", error="It was stopped before it was done.")
                 )
             raise
         finally:

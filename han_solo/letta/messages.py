@@ -10,7 +10,7 @@ from uuid import UUID
 from han_solo.errors import UsageError
 from han_solo.serving import refuse_callback
 
-from . import runs, text, turns
+from . import history, runs, text, turns
 from .agents import AgentCalls
 from .floor import Floor
 
@@ -54,6 +54,12 @@ class MessageCalls(AgentCalls):
             ),
         )
         return turns.parse_turn(answer)
+
+    async def fetch_spoken(
+        self, agent_id: str, since: datetime, until: datetime
+    ) -> tuple[history.Spoken, ...]:
+        """Fetch what people and the agent said in ``[since, until)``, oldest first."""
+        return await history.fetch_spoken(self._link, agent_id, since, until)
 
     async def fetch_active_runs(self, agent_id: str) -> tuple[runs.RunView, ...]:
         """Fetch the runs of the agent that are not over, whoever began them.

@@ -71,6 +71,9 @@ class _Queries(Protocol):
     def list_notecards(
         self, conn: Connection, *, statuses: tuple[str, ...], before_id: int, limit_rows: int
     ) -> AsyncIterator[asyncpg.Record]: ...
+    def list_made(
+        self, conn: Connection, *, since: datetime, until: datetime
+    ) -> AsyncIterator[asyncpg.Record]: ...
     async def change_status(
         self,
         conn: Connection,
@@ -170,6 +173,15 @@ class Notecards:
             )
             cards = tuple([Notecard(**row) async for row in rows])
         return Page(cards, None).keep(limit)
+
+    async def list_made(self, since: datetime, until: datetime) -> tuple[str, ...]:
+        """Return the notecards made in ``[since, until)`` as lines, oldest first; 200 at most."""
+        async with self._db.connection() as connection:
+            rows = _QUERIES.list_made(connection, since=since, until=until)
+            lines = [
+                f"{row['created_at']:%H:%M} {row['creator']}: {row['text']}" async for row in rows
+            ]
+        return tuple(lines)
 
     async def complete(self, principal: Principal, notecard_id: int) -> Change:
         """Mark an active notecard as completed.

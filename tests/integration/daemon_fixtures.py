@@ -16,8 +16,10 @@ from typing import Any
 import asyncpg
 import httpx
 
+from han_solo.blocks.model import Rights
 from han_solo.letta.gateway import LettaGateway
 from han_solo.loader import load_registry
+from han_solo.reconcile.spec import load_spec
 from tests.contract.actor import open_gateway
 from tests.integration.bridge_fixtures import connect_letta, running
 from tests.integration.letta_door import Door, open_door
@@ -125,11 +127,12 @@ async def open_installation(
     database_url: str,
     *,
     daemon_database_url: str | None = None,
+    spec_text: str = SPEC,
 ) -> AsyncIterator[Installation]:
     """Open an installation whose bridge runs and whose agent is in sync."""
     name = f"watched-{uuid.uuid4().hex[:8]}"
     spec = tmp_path / "agent.toml"
-    spec.write_text(SPEC.format(name=name), encoding="utf-8")
+    spec.write_text(spec_text.format(name=name), encoding="utf-8")
     password = actor["Authorization"].removeprefix("Bearer ")
     options = {
         "agent_spec": spec,
@@ -148,6 +151,7 @@ async def open_installation(
             letta=letta,
             database_url=database_url,
             agent_name=name,
+            rights=Rights.of(load_spec(spec).blocks),
             **options,
         ) as bridge,
         httpx.AsyncClient(base_url=letta_server.base_url, headers=actor, timeout=60) as http,

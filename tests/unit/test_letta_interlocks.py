@@ -70,6 +70,7 @@ CALLS: dict[str, Call] = {
     "send_message": lambda letta: letta.send_message(OpenFloor("agent-1"), "hello", max_steps=1),
     "fetch_active_runs": lambda letta: letta.fetch_active_runs("agent-1"),
     "fetch_last_runs": lambda letta: letta.fetch_last_runs("agent-1"),
+    "fetch_spoken": lambda letta: letta.fetch_spoken("agent-1", RUN.created_at, RUN.created_at),
     "find_runs": lambda letta: letta.find_runs("agent-1", [TURN_ID]),
     "fetch_kept": lambda letta: letta.fetch_kept(RUN),
     "fetch_last_activity": lambda letta: letta.fetch_last_activity(RUN),

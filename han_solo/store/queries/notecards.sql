@@ -27,6 +27,15 @@ WHERE status = ANY (:statuses::text[])
 ORDER BY id DESC
 LIMIT :limit_rows;
 
+-- name: list_made(since, until)
+-- List the notecards made in a stretch of time, oldest first.
+SELECT created_at, creator, text
+FROM memory.notecards
+WHERE created_at >= :since
+    AND created_at < :until
+ORDER BY id
+LIMIT 200;
+
 -- name: change_status(notecard_id, from_statuses, to_status, principal, at)^
 -- Move a notecard to a status if it stands in one of those it may be moved from.
 UPDATE memory.notecards
