@@ -32,13 +32,14 @@ async def load_ended(context: CheckContext, limit: int) -> list[Ended]:
     """Return the last turns that are over, the newest first.
 
     A turn that Letta did not take, and one that somebody cancelled, say nothing of the agent and
-    are left out. Of ours the row says more than Letta's run: it knows what the caller was told.
+    are left out. Of ours the row says more than Letta's run: it knows what the caller was told. One
+    whose sender gave up or died has a row that says nothing yet; its run does.
     """
     # Some rows more than are asked for, so that our runs among the newest ones are known as such.
-    rows = await context.turns(2 * limit)
+    rows = [row for row in await context.turns(2 * limit) if row.is_settled]
     known = {str(row.turn_id) for row in rows}
     runs = await context.letta.fetch_last_runs(context.agent_id)
-    ended = [_of_row(row) for row in rows if row.outcome in {"answered", "silent"}]
+    ended = [_of_row(row) for row in rows if row.outcome != "not_sent"]
     ended += [
         await _of_run(context, run)
         for run in runs[:limit]

@@ -26,6 +26,7 @@ async def replay(world: GuardWorld) -> None:
     assert await world.check("silent_agent") == ()
     await _said_by_us(world)
     await _said_by_others(world)
+    await _given_up_by_its_sender(world)
     await world.require_approval("tool_00")
     await _say(world, CALL)
     (waiting,) = await world.check("silent_agent")
@@ -59,6 +60,20 @@ async def _said_by_others(world: GuardWorld) -> None:
         assert found.detail["sender"] is None
         await _say_from_elsewhere(world, {"say": "Yes?"})
         assert await world.check("silent_agent") == ()
+
+
+async def _given_up_by_its_sender(world: GuardWorld) -> None:
+    """Nobody heard the answer and nobody has sent anything since: Letta's run tells what came."""
+    await _say(world, {"empty": True})
+    async with world.lab.services.db.transaction() as connection:
+        await connection.execute(
+            "UPDATE han_solo.turns SET outcome = 'unknown', cause = NULL, run_id = NULL"
+            " WHERE id = (SELECT max(id) FROM han_solo.turns)"
+        )
+    (found,) = await world.check("silent_agent")
+    assert (found.key, found.severity) == ("empty_output", "warning")
+    await _say(world, {"say": "Here I am."})
+    assert await world.check("silent_agent") == ()
 
 
 async def _say(world: GuardWorld, *steps: Any, max_steps: int | None = None) -> None:
