@@ -143,6 +143,14 @@ class Settings(BaseSettings):
     `Europe/Oslo`. Default: the machine's own. Set it where machines in several zones share a
     database, so that they agree on the day."""
 
+    backups: Path | None = None
+    """Directory of the backups that the job `backup` makes. Default: `backups` in the home; better
+    is another disk."""
+
+    backups_keep: int = Field(default=14, ge=1)
+    """Backups that are kept; older ones are taken away after a new one was proven whole. Two weeks
+    of nights leave time to notice what went wrong."""
+
     extensions: Annotated[tuple[Path, ...], NoDecode] = ()
     """Directories of your own with `tools/`, `guards/` or `jobs/` in them, separated by `:`. One
     that others may write is refused."""

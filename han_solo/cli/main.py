@@ -20,7 +20,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_FAMILIES: Final = ("blocks", "guards", "jobs", "tokens", "tools", "letta")
+_FAMILIES: Final = ("backups", "blocks", "guards", "jobs", "tokens", "tools", "letta")
 """Modules whose ``app`` is a group of commands."""
 
 _COMMANDS: Final = ("up", "status", "doctor", "sync", "bridge", "daemon", "reference")

@@ -95,6 +95,8 @@ def healthy(request: httpx.Request) -> httpx.Response:
     path = request.url.path
     if path.endswith("/count"):
         return reply(1)
+    if request.method == "GET" and path.endswith("/messages"):
+        return reply([])
     by_end: dict[str, object] = {
         "/v1/health/": HEALTH,
         "/v1/models/": [{"handle": "p/m", "name": "m", "context_window": 1}],
