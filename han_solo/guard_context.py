@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from .errors import NotFound
+
 if TYPE_CHECKING:
     from .blocks.model import BlockState, Version, VersionEntry
     from .blocks.service import Blocks
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from .reconcile.plan import Plan, Step
     from .reconcile.services import ReconcileServices
     from .reconcile.spec import AgentSpec
+    from .runs.describe import JobState
     from .turns.model import TurnRecord
     from .turns.service import Turns
 
@@ -74,6 +77,10 @@ class GuardServices:
     clock: Clock
     callback_tools: frozenset[str] = frozenset()
     """Names of the registry's tools that may message the agent."""
+    load_jobs: Callable[[], Awaitable[tuple[JobState, ...]]] | None = None
+    """How the declared jobs stand; None where there are none."""
+    run_due: Callable[[str], Awaitable[str]] | None = None
+    """Has a due job run, and says what came of it; None where nobody runs jobs."""
 
 
 @dataclass(slots=True)
@@ -179,6 +186,11 @@ class CheckContext:
         """Return the blocks as they are in Letta, each with the version that it holds."""
         return await self._looks.once("blocks", self._services.blocks.list)
 
+    async def jobs(self) -> tuple[JobState, ...]:
+        """Return how the declared jobs stand; none while all are paused."""
+        load = self._services.load_jobs
+        return () if load is None else await self._looks.once("jobs", load)
+
     async def turns(self, limit_rows: int = 20) -> Sequence[TurnRecord]:
         """Return the last turns that were sent through us, the newest first."""
         return await self._looks.once(
@@ -236,3 +248,15 @@ class RemedyContext(CheckContext):
         from .reconcile.ensure import ensure_ren_tools  # noqa: PLC0415 - as above
 
         return await ensure_ren_tools(self._services.reconcile, only=only)
+
+    async def run_due(self, job: str) -> str:
+        """Have a due job run, and return in a sentence what came of it.
+
+        Raises:
+            NotFound: nobody runs jobs here.
+        """
+        if self._services.run_due is None:
+            raise NotFound(
+                f"The job {job} is not run from here.", hint=f"Run it: han-solo jobs run {job}"
+            )
+        return await self._services.run_due(job)

@@ -24,6 +24,8 @@ from ..errors import AgentGone, DatabaseUnavailable, Forbidden, HanSoloError, No
 from ..letta.gateway import LettaGateway
 from ..principals import Principal
 from ..registry import Registry
+from ..runs.describe import describe_jobs
+from ..runs.service import JobRuns
 from .conversation import build_turns
 from .data import Data, open_data
 from .faults import log_fault
@@ -92,6 +94,7 @@ class BridgeBackend:
         self._tool_sync = ToolSync(
             connections.settings, letta.gateway, list_tools(registry, "agent")
         )
+        self._jobs = registry.jobs
         self._clock = clock or Clock()
         self._data: Data | None = None
         self._data_error = "Postgres was not reached yet."
@@ -210,6 +213,14 @@ class BridgeBackend:
 
     async def sync_tools(self) -> Mapping[str, object]:
         return (await self._run_sync()).body
+
+    async def fetch_jobs_status(self) -> Mapping[str, object]:
+        return await describe_jobs(
+            JobRuns(self._require_data().database, self._clock),
+            self._jobs,
+            self._clock.now(),
+            self.connections.settings.zone,
+        )
 
     async def fetch_agent_info(self) -> Mapping[str, object]:
         if self._agent_id is None:

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ..principals import ADMIN
+from ..principals import ADMIN, OPERATOR_READ
 from .auth import Endpoint, Verifier, require_scope
 from .faults import RETRY_AFTER_S
 from .health import Health, installed_version
@@ -29,6 +29,10 @@ class Operations(Verifier, Protocol):
 
     async def sync_tools(self) -> Mapping[str, object]:
         """Run ``ensure_ren_tools`` and return its outcome."""
+        ...
+
+    async def fetch_jobs_status(self) -> Mapping[str, object]:
+        """Return whether jobs are paused, and what came of each job's last run."""
         ...
 
     async def fetch_agent_info(self) -> Mapping[str, object]:
@@ -70,9 +74,13 @@ def build_routes(operations: Operations, *, tool_count: int) -> tuple[BridgeRout
     async def agent_info(_request: Request) -> Response:
         return JSONResponse(dict(await operations.fetch_agent_info()))
 
+    async def jobs_status(_request: Request) -> Response:
+        return JSONResponse(dict(await operations.fetch_jobs_status()))
+
     return (
         BridgeRoute("/health", "GET", None, health),
         BridgeRoute("/ready", "GET", None, ready),
         BridgeRoute("/api/admin/sync-mcp-tools", "POST", ADMIN, sync_tools),
         BridgeRoute("/api/admin/agent-info", "GET", ADMIN, agent_info),
+        BridgeRoute("/api/jobs-status", "GET", OPERATOR_READ, jobs_status),
     )

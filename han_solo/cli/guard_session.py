@@ -217,6 +217,7 @@ async def open_guards(settings: Settings) -> AsyncIterator[GuardSession]:
             gateway,
             agent_id,
             callback_tools=registry.callback_tools,
+            jobs=registry.jobs,
         )
         yield GuardSession(services, agent_id, choices)
 

@@ -31,26 +31,20 @@ async def list_jobs(*, as_json: AsJson = False) -> int:
     """Show each job: when it is due next, and what came of its last run."""
     from ..clock import Clock
     from ..loader import load_registry
+    from ..runs.describe import describe_jobs, load_state
     from ..runs.service import JobRuns
     from . import jobs_view
 
     settings = run.settings()
     registry = load_registry(settings.extensions)
     async with open_database(settings) as db:
-        runs = JobRuns(db)
-        rows = [
-            await jobs_view.load_row(runs, spec, Clock().now(), settings.zone)
-            for spec in registry.jobs
-        ]
+        runs, now = JobRuns(db), Clock().now()
+        if as_json:
+            found = await describe_jobs(runs, registry.jobs, now, settings.zone)
+            typer.echo(json.dumps(found, indent=2))
+            return 0
+        rows = [await load_state(runs, spec, now, settings.zone) for spec in registry.jobs]
         pause = await runs.load_pause()
-    if as_json:
-        typer.echo(
-            json.dumps(
-                {"paused": jobs_view.pause_json(pause), "jobs": [r.to_json() for r in rows]},
-                indent=2,
-            )
-        )
-        return 0
     run.out().print(jobs_view.build_table(rows, settings.zone))
     if pause.is_paused:
         run.out().print(jobs_view.pause_sentence(pause, settings.zone), style="yellow")
@@ -123,6 +117,7 @@ async def history(
 ) -> int:
     """Show the last runs, newest first, with what each can show for itself."""
     from ..loader import load_registry
+    from ..runs.describe import run_json
     from ..runs.service import JobRuns
     from . import jobs_view
 
@@ -132,7 +127,7 @@ async def history(
     async with open_database(settings) as db:
         runs = await JobRuns(db).history(name, limit_rows=limit)
     if as_json:
-        typer.echo(json.dumps([jobs_view.run_json(row) for row in runs], indent=2))
+        typer.echo(json.dumps([run_json(row) for row in runs], indent=2))
     elif runs:
         run.out().print(jobs_view.build_history(runs, settings.zone))
     else:

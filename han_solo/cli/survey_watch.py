@@ -9,10 +9,10 @@ from ..daemon.choice import choose
 from ..daemon.presence import load_daemons
 from ..errors import HanSoloError
 from ..findings.service import Findings
+from ..runs.describe import load_state
 from ..runs.service import JobRuns
 from ..store.database import Database
 from .block_text import visible
-from .jobs_view import load_row
 from .survey_model import Level, Survey
 
 MOST_SHOWN = 5
@@ -90,14 +90,8 @@ async def _look_at_jobs(connections: Connections, found: Survey, database: Datab
         found.add("jobs", "warning", "", f"paused by {pause.by}{why}", "han-solo jobs resume")
         return
     now, zone = datetime.now(UTC), connections.settings.zone
-    rows = [await load_row(runs, spec, now, zone) for spec in jobs]
-    owed = [
-        row
-        for row in rows
-        if row.last is not None
-        and not row.is_done
-        and (now - row.due.due_at).total_seconds() > row.spec.overdue_s
-    ]
+    rows = [await load_state(runs, spec, now, zone) for spec in jobs]
+    owed = [row for row in rows if row.last is not None and row.is_overdue(now)]
     for row in owed:
         assert row.last is not None
         found.add(

@@ -37,6 +37,10 @@ FIRST_PAUSE_S: Final = 1.0
 LONGEST_PAUSE_S: Final = 30.0
 """Between two tries to reach Postgres; doubled each time, with jitter."""
 
+RUN_DUE_S: Final = 30.0
+"""How long a guard that had a job run waits to see it end; a long one shows at the next look."""
+
+_RUN_DUE_POLL_S: Final = 0.5
 NO_AGENT_S: Final = 2.0
 STOP_S: Final = 20.0
 """How long a remedy under way may take to end when the daemon is stopped."""
@@ -69,6 +73,7 @@ class Daemon:
         self._registry = load_registry(settings.extensions)
         self._clock = clock or Clock()
         self._started_at = self._clock.now()
+        self._kick = asyncio.Event()
         self._state: State = "spare"
         self._epoch: int | None = None
 
@@ -157,6 +162,8 @@ class Daemon:
             agent_id,
             self._clock,
             callback_tools=self._registry.callback_tools,
+            jobs=self._registry.jobs,
+            run_due=lambda job: self._run_due(parts, job),
         )
         alerts = Alerts.connect(parts.reconcile.spec.name, self._settings.alert_urls)
         by_name = {choice.name: choice.spec for choice in self._choices}
@@ -197,14 +204,26 @@ class Daemon:
         """Run due jobs beside the guards; the lease keeps other machines' timers from doing so."""
         cadence = Cadence({"jobs": JOBS_EVERY_S})
         while not stop.is_set() and not lead.lost.is_set():
-            if cadence.take_due():
+            if cadence.take_due() or self._kick.is_set():
+                self._kick.clear()
                 try:
                     await run_due_jobs(parts.jobs, self._registry.jobs)
                 except (DatabaseUnavailable, LettaUnavailable, AgentGone) as error:
                     _log.warning("daemon.jobs_not_run", reason=str(error))
                 except Exception:  # noqa: BLE001 - a loop's edge: told with its traceback, and it goes on
                     _log.exception("daemon.jobs_fault")
-            await wait_for(stop, lead.lost, timeout_s=max(cadence.idle_s, 0.05))
+            await wait_for(stop, lead.lost, self._kick, timeout_s=max(cadence.idle_s, 0.05))
+
+    async def _run_due(self, parts: Parts, job: str) -> str:
+        """Wake the loop of the jobs, and give the job a moment to end."""
+        began = await parts.jobs.runs.find_last(job)
+        self._kick.set()
+        for _ in range(round(RUN_DUE_S / _RUN_DUE_POLL_S)):
+            await self._clock.sleep(_RUN_DUE_POLL_S)
+            last = await parts.jobs.runs.find_last(job)
+            if last is not None and last.outcome is not None and last != began:
+                return f"The job {job} was run: {last.outcome}."
+        return f"The job {job} was called for; it runs, or has a reason not to (jobs history)."
 
 
 async def _either(*events: asyncio.Event) -> None:

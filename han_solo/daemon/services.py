@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
+from zoneinfo import ZoneInfo
+
 from ..blocks.model import CARETAKER, Rights
 from ..blocks.service import Blocks
 from ..blocks.versions import BlockVersions
 from ..bridge.conversation import build_turns
 from ..clock import Clock
+from ..declare import JobSpec
 from ..findings.service import Findings
 from ..findings.snapshots import Snapshots
 from ..guard_context import GuardServices
 from ..letta.gateway import LettaGateway
 from ..reconcile.services import ReconcileServices
+from ..runs.describe import JobState, load_state
+from ..runs.service import JobRuns
 from ..settings import Settings
+from ..store.database import Database
 
 
 def build_guard_services(
@@ -23,6 +30,8 @@ def build_guard_services(
     clock: Clock | None = None,
     *,
     callback_tools: frozenset[str] = frozenset(),
+    jobs: Sequence[JobSpec] = (),
+    run_due: Callable[[str], Awaitable[str]] | None = None,
 ) -> GuardServices:
     """Build the services of one agent's guards; blocks are written as the caretaker.
 
@@ -33,6 +42,8 @@ def build_guard_services(
         agent_id: the managed agent.
         clock: the time, unless the real one.
         callback_tools: our tools that may message the agent; ``Registry.callback_tools``.
+        jobs: the declared jobs.
+        run_due: has a due job run.
     """
     db, clock = reconcile.db, clock or reconcile.clock
     blocks = Blocks(
@@ -55,4 +66,20 @@ def build_guard_services(
         snapshots=Snapshots(db, clock),
         clock=clock,
         callback_tools=callback_tools,
+        load_jobs=build_load_jobs(db, jobs, settings.zone, clock),
+        run_due=run_due,
     )
+
+
+def build_load_jobs(
+    db: Database, jobs: Sequence[JobSpec], zone: ZoneInfo, clock: Clock
+) -> Callable[[], Awaitable[tuple[JobState, ...]]]:
+    """Return what reads how the jobs stand; while all are paused nothing is owed."""
+    runs = JobRuns(db, clock)
+
+    async def load() -> tuple[JobState, ...]:
+        if (await runs.load_pause()).is_paused:
+            return ()
+        return tuple([await load_state(runs, spec, clock.now(), zone) for spec in jobs])
+
+    return load
