@@ -189,6 +189,9 @@ class FakeBackend(FakeTokens):
     async def fetch_agent_info(self) -> dict[str, object]:
         return {"name": "Ren"}
 
+    async def fetch_jobs_status(self) -> dict[str, object]:
+        return {"paused": {"is_paused": False}, "jobs": []}
+
     async def bind(self, spec: ToolSpec, principal: Principal) -> MemoryContext:
         if self.bind_error:
             raise self.bind_error

@@ -45,11 +45,12 @@ async def test_route_is_closed_without_a_token_of_ours(method, path, _scope, cas
 @pytest.mark.parametrize(("method", "path", "scope"), [r for r in CLOSED if r[2]])
 async def test_route_is_closed_to_a_token_of_too_small_a_scope(method, path, scope):
     backend = fakes.backend()
-    for kind in ("agent", "client"):
+    too_small = [kind for kind in ("agent", "client") if scope not in KIND_SCOPES[kind]]
+    for kind in too_small:
         backend.principals[kind] = fakes.principal(kind)
     backend.principals["small"] = fakes.principal("operator", set(SCOPES) - {scope})
     async with fakes.serving(backend) as client:
-        for token in ("agent", "client", "small"):
+        for token in (*too_small, "small"):
             response = await client.request(method, path, headers=fakes.bearer(token))
             assert response.status_code == 403
             assert scope in response.json()["error"]
