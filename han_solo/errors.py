@@ -14,6 +14,7 @@
     ├── StoreError                  Postgres
     │   ├── DatabaseUnavailable     retryable
     │   │   └── DatabaseRefused     wrong password, no such database: not retryable
+    │   ├── ReconcileBusy           another process holds the agent's reconcile lock; retryable
     │   ├── SchemaNewer             the database was migrated by a newer han-solo
     │   ├── MigrationChanged        a merged migration was edited
     │   └── NotFound                no row of that id
@@ -35,6 +36,8 @@
     ├── WriteNotVerified            a write whose read-back differs
     ├── WriteUnsettled              a block write of which it is not known yet whether it landed
     ├── PlanRefused                 a brake of the reconciler; carries reason
+    ├── SwitchFailed                a new model was tried, and the old one is back; carries reason
+    │   └── SwitchUnsettled         the same, and the next start is to put the old one back
     ├── AlertFailed                 an alert did not go out; it is tried again
     ├── BridgeError                 the bridge itself
     └── EmbeddedError               a part that `up` starts
@@ -142,6 +145,12 @@ class DatabaseRefused(DatabaseUnavailable):
     """Postgres answers, and refuses us; it will do so again until someone mends it."""
 
     retryable = False
+
+
+class ReconcileBusy(StoreError):
+    """Another process has held the agent's reconcile lock for too long. Nothing was done."""
+
+    retryable = True
 
 
 class SchemaNewer(StoreError):
@@ -275,6 +284,26 @@ class PlanRefused(HanSoloError):
     def __init__(self, message: str, *, reason: str, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.reason = reason
+
+
+class SwitchFailed(HanSoloError):
+    """A model switch did not go through, and the agent is as it was before.
+
+    ``reason`` is a stable name: ``canary_silent``, ``canary_failed``, ``not_verified`` or
+    ``failed``.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, *, reason: str, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
+
+
+class SwitchUnsettled(SwitchFailed):
+    """The same, but the agent could not be brought back: the next start does it, by the journal."""
+
+    exit_code = 2
 
 
 class AlertFailed(HanSoloError):

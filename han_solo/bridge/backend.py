@@ -23,6 +23,7 @@ from ..declare import ToolSpec
 from ..errors import AgentGone, DatabaseUnavailable, Forbidden, HanSoloError, NotFound
 from ..letta.gateway import LettaGateway
 from ..principals import Principal
+from ..reconcile.switch.journal import is_canary
 from ..registry import Registry
 from ..runs.describe import describe_jobs
 from ..runs.service import JobRuns
@@ -164,6 +165,7 @@ class BridgeBackend:
         """
         data = self._require_data()
         caller = principal
+        await self._keep_canary_from_writing(spec, principal, data)
         if principal.agent_id is None:
             caller = replace(principal, agent_id=self._agent_id)
         if spec.context == "memory":
@@ -228,6 +230,19 @@ class BridgeBackend:
         return await self._tool_sync.describe(self._require_data().database, self._agent_id)
 
     # Within
+
+    async def _keep_canary_from_writing(
+        self, spec: ToolSpec, principal: Principal, data: Data
+    ) -> None:
+        """Refuse the writes of an agent that only tries a model, for ever: a call may come late."""
+        caller = principal.agent_id
+        if spec.effect == "read" or caller in {None, self._agent_id}:
+            return
+        if await is_canary(data.database, str(caller)):
+            raise Forbidden(
+                f"The agent {caller} only tries a model for a switch, and writes nothing.",
+                hint="Answer the user instead.",
+            )
 
     def _blocks(self, data: Data, agent_id: str, author: Author) -> Blocks:
         return Blocks(

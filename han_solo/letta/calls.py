@@ -1,7 +1,7 @@
 """What every part of the gateway stands on: the link, and a POST and a PATCH of a plain body.
 
-The parts (``server``, ``agents``, ``tools``, ``blocks``, ``messages``) are put together in
-``gateway``, which is the class that others use. There is no way to send a DELETE from here.
+The parts (``server``, ``agents``, ``tools``, ``blocks``, ``messages`` and others) are put together
+in ``gateway``, which is the class that others use. There is no way to send a DELETE from here.
 """
 
 from __future__ import annotations

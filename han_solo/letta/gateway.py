@@ -1,13 +1,15 @@
 """The Letta gateway: the only way to Letta, with its traps behind it.
 
 Who calls: the reconciler, verified block writes, status and doctor; nobody else speaks to Letta.
-Its calls stand by subject in ``server``, ``agents``, ``tools``, ``blocks`` and ``messages``.
+Its calls stand by subject in ``server``, ``agents``, ``tools``, ``blocks``, ``messages``,
+``providers`` and ``canaries``.
 
-What is not there is left out on purpose: nothing deletes a tool, a block, an agent or an MCP
-server, nothing asks Letta to refresh an MCP server (that hard-deletes what the bridge does not list
-at that moment), and no method sends ``llm_config`` and ``tool_ids`` together: ``_patch_agent`` has
-room for one field. Only reads are tried again. Errors are those of ``han_solo.errors``; an agent is
-said to be gone only after a second 404 from a server that is healthy.
+What is not there is left out on purpose: nothing deletes a tool, a block, an MCP server or an
+agent (but the throw-away ones of ``canaries``), nothing asks Letta to refresh an MCP server (that
+hard-deletes what the bridge does not list at that moment), and no method sends ``llm_config`` and
+``tool_ids`` together: ``_patch_agent`` has room for one field. Only reads are tried again. Errors
+are those of ``han_solo.errors``; an agent is said to be gone only after a second 404 from a server
+that is healthy.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from .blocks import BlockCalls
+from .canaries import CanaryCalls
 from .link import Link
 from .messages import MessageCalls
+from .providers import ProviderCalls
 from .tools import ToolCalls
 
 if TYPE_CHECKING:
@@ -25,7 +29,7 @@ if TYPE_CHECKING:
     from han_solo.clock import Clock
 
 
-class LettaGateway(ToolCalls, BlockCalls, MessageCalls):
+class LettaGateway(ToolCalls, BlockCalls, MessageCalls, CanaryCalls, ProviderCalls):
     """One Letta server. Safe to share by tasks of one event loop."""
 
     @classmethod

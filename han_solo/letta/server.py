@@ -25,15 +25,19 @@ class ServerCalls(Calls):
         )
         return tuple(views.parse_model(model) for model in fields.as_list(body, "models"))
 
+    async def fetch_model_configs(self) -> tuple[Mapping[str, object], ...]:
+        """Fetch Letta's own configuration of every model, under the names of ``llm_config``."""
+        body = await self._link.read(
+            "listing the models", lambda letta: letta.models.with_raw_response.list()
+        )
+        return tuple(fields.as_object(model, "model") for model in fields.as_list(body, "models"))
+
     async def fetch_model_config(self, handle: str) -> Mapping[str, object] | None:
         """Fetch Letta's own configuration of a model, under the names of ``llm_config``.
 
         Returns None when this server has no such model.
         """
-        body = await self._link.read(
-            "listing the models", lambda letta: letta.models.with_raw_response.list()
-        )
-        models = (fields.as_object(model, "model") for model in fields.as_list(body, "models"))
+        models = await self.fetch_model_configs()
         return next((model for model in models if model.get("handle") == handle), None)
 
     async def fetch_embedding_handles(self) -> tuple[str, ...]:

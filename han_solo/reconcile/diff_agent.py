@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from ..declare import LETTA_MEMORY_BUILTINS
 from .model import Consent, Desired, Observed, ObservedAgent, ObservedBlock, ObservedTool
+from .pinned import find_pin, pin_model
 from .plan import (
     AttachBlock,
     AttachTool,
@@ -62,7 +63,7 @@ def diff_agent(
     for block in desired.spec.blocks:
         _diff_block(block, agent.block(block.label), observed, described)
     _diff_name(desired.spec, observed, described)
-    _diff_model(desired.spec, agent, described)
+    _diff_model(desired.spec, observed, described)
     _diff_rules(desired.spec, agent, described)
     _diff_system(desired.spec, agent, described)
     if desired.spec.is_shipped and desired.spec.tag not in agent.tags:
@@ -206,17 +207,31 @@ def _diff_name(spec: AgentSpec, observed: Observed, result: AgentDiff) -> None:
     )
 
 
-def _diff_model(spec: AgentSpec, agent: ObservedAgent, result: AgentDiff) -> None:
-    wanted = spec.model.settings()
+def _diff_model(spec: AgentSpec, observed: Observed, result: AgentDiff) -> None:
+    agent = observed.agent
     handle = agent.llm_config.get("handle")
-    if handle != spec.model.handle:
+    pin = find_pin(spec.model, observed.known.switched, handle)
+    wanted = pin_model(spec.model, observed.known.switched, handle).settings()
+    if pin:
+        result.findings.append(
+            Finding(
+                "model_differs",
+                "llm_config",
+                f"The agent runs {handle} since a switch on {pin.at:%Y-%m-%d}; the spec still says "
+                f"{spec.model.handle}.",
+                name_handle_hint(spec, str(handle)),
+                is_conflict=False,
+            )
+        )
+    elif handle != spec.model.handle:
         result.findings.append(
             Finding(
                 "model_differs",
                 "llm_config",
                 f"The agent runs {handle}, the spec says {spec.model.handle}; its settings are "
                 "left alone.",
-                "A sync never switches models: set HAN_SOLO_MODEL or the spec to what it runs.",
+                f"A sync never switches models: switch-model {spec.model.handle}, or set "
+                "HAN_SOLO_MODEL or the spec to what it runs.",
                 is_conflict=True,
             )
         )
@@ -225,6 +240,13 @@ def _diff_model(spec: AgentSpec, agent: ObservedAgent, result: AgentDiff) -> Non
     changes = {name: value for name, value in wanted.items() if agent.llm_config.get(name) != value}
     if changes:
         result.steps.append(PatchLlmConfig(changes))
+
+
+def name_handle_hint(spec: AgentSpec, handle: str) -> str:
+    """Return how the operator tells the spec what the agent runs."""
+    if spec.is_shipped:
+        return f"Set HAN_SOLO_MODEL={handle}."
+    return f'Put handle = "{handle}" into [model] of {spec.path} (or set HAN_SOLO_MODEL).'
 
 
 def _diff_rules(spec: AgentSpec, agent: ObservedAgent, result: AgentDiff) -> None:

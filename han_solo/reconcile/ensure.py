@@ -21,6 +21,7 @@ from .journal import hold_lock
 from .model import Consent, Desired, Observed
 from .plan import Plan, Step, plan_json
 from .services import ReconcileServices
+from .switch.settle import settle
 
 _log = logs.get("reconcile")
 
@@ -100,6 +101,7 @@ async def ensure_ren_tools(
     agent_id = await ensure_agent(services)
     desired = services.build_desired()
     async with hold_lock(services.db, services.spec.name, clock=services.clock):
+        await settle(services.gateway, services.switches)
         observed = await services.observe(agent_id, desired.server.token)
         plan = diff(desired, observed, consent=consent)
         _refuse(plan, expected, agent_id)

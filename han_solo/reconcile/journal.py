@@ -20,7 +20,7 @@ from typing import Final, Literal, Protocol
 import asyncpg
 
 from ..clock import Clock
-from ..errors import StoreError
+from ..errors import ReconcileBusy
 from ..store.database import Connection, Database
 from ..store.queries import load_queries
 
@@ -111,7 +111,7 @@ async def hold_lock(
     """Hold the one reconcile lock of an agent.
 
     Raises:
-        StoreError: someone else has had it for longer than ``wait_s``.
+        ReconcileBusy: someone else has had it for longer than ``wait_s``.
     """
     digest = hashlib.sha256(f"han-solo reconcile {agent_name}".encode()).digest()
     key = int.from_bytes(digest[:8], "big", signed=True)
@@ -119,7 +119,7 @@ async def hold_lock(
     async with db.direct(application_name="han-solo reconcile") as connection:
         while not await _QUERIES.try_lock(connection, key=key):
             if time.monotonic() >= deadline:
-                raise StoreError(
+                raise ReconcileBusy(
                     f"Another process has been syncing {agent_name!r} for more than {wait_s:g} s.",
                     hint="Wait for it, or end it if it hangs; running again finishes what is left.",
                 )

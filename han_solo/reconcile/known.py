@@ -12,7 +12,8 @@ from ..clock import Clock
 from ..errors import StoreError
 from ..store.database import Connection, Database
 from ..store.queries import load_queries
-from .model import Known, Observed
+from .model import Known, Observed, Switched
+from .switch.journal import load_last_done
 
 
 class _Queries(Protocol):
@@ -85,7 +86,15 @@ class KnownAgent:
                 row["label"]: row["block_id"]
                 async for row in _QUERIES.list_known_blocks(connection, agent_id=agent_id)
             }
-        return Known(frozenset(servers), blocks)
+        return Known(frozenset(servers), blocks, await self.load_switched(agent_id))
+
+    async def load_switched(self, agent_id: str) -> Switched | None:
+        """Return the last switch of the agent's model that went through."""
+        row = await load_last_done(self._db, agent_id)
+        if row is None:
+            return None
+        at = row.finished_at or row.started_at
+        return Switched(row.to_handle, row.spec_handle, row.new_config, at)
 
     async def note_server(self, server_id: str, name: str) -> None:
         async with self._db.transaction() as connection:

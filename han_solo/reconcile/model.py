@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final, Literal
 
 from .spec import AgentSpec, ToolRule
@@ -131,15 +132,30 @@ class NoListing:
 
 
 @dataclass(frozen=True, slots=True)
+class Switched:
+    """The last switch of the agent's model that went through; ``config`` is what it was given.
+
+    ``spec_handle`` is what the spec named at that time.
+    """
+
+    handle: str
+    spec_handle: str
+    config: Mapping[str, object] = field(repr=False)
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Known:
     """What we remember in Postgres and Letta can not tell.
 
     ``server_ids`` are the MCP servers we registered; ``blocks`` the ids of the agent's blocks by
-    label, so that a block that was detached is attached again and not made anew and empty.
+    label, so that a block that was detached is attached again and not made anew and empty;
+    ``switched`` tells a model that somebody switched to from one that was changed behind our back.
     """
 
     server_ids: frozenset[str] = frozenset()
     blocks: Mapping[str, str] = field(default_factory=dict)
+    switched: Switched | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from .known import KnownAgent
 from .model import Desired, DesiredServer, Known, Observed
 from .observe import build_listed, observe
 from .spec import AgentSpec, load_spec
+from .switch.journal import SwitchJournal
 
 AGENT_TOKEN: Final = "agent"  # noqa: S105 - a token's name, not a token
 
@@ -52,6 +53,10 @@ class ReconcileServices:
     @property
     def journal(self) -> Journal:
         return Journal(self.db, self.spec.name, self.clock)
+
+    @property
+    def switches(self) -> SwitchJournal:
+        return SwitchJournal(self.db, self.spec.name, self.clock)
 
     def build_desired(self) -> Desired:
         """Return what is to be.

@@ -8,6 +8,7 @@ Ren's, has the person's name as a field, which ``HAN_SOLO_PERSON`` replaces.
 from __future__ import annotations
 
 import dataclasses
+import fnmatch
 import re
 import unicodedata
 from dataclasses import dataclass
@@ -33,6 +34,14 @@ class ModelSpec:
     max_reasoning_tokens: int | None
     temperature: float | None
     parallel_tool_calls: bool | None
+    allowed: tuple[str, ...] | None = None
+    """Patterns of the handles that a switch may go to; None allows all."""
+
+    def allows(self, handle: str) -> bool:
+        """Say whether a switch may go to that model; the spec's own is always allowed."""
+        if self.allowed is None or handle == self.handle:
+            return True
+        return any(fnmatch.fnmatchcase(handle, pattern) for pattern in self.allowed)
 
     def settings(self) -> dict[str, object]:
         """Return what is declared, the handle left out, under Letta's names."""
@@ -175,6 +184,7 @@ class _Builder:
             max_reasoning_tokens=model.max_reasoning_tokens,
             temperature=model.temperature,
             parallel_tool_calls=model.parallel_tool_calls,
+            allowed=None if model.allowed is None else tuple(model.allowed),
         )
         if handle is None or handle == model.handle:
             return spec

@@ -99,6 +99,10 @@ class ModelTable(_Table):
     parallel_tool_calls: bool | None = None
     """Whether the model may call several tools at once."""
 
+    allowed: list[_Phrase] | None = None
+    """Handles that `switch-model` may go to, beside this one; `*` stands for any text, as in
+    `google_ai/*`. Left out: any that Letta lists. An empty list: no switch at all."""
+
     @model_validator(mode="after")
     def _agrees(self) -> ModelTable:
         if self.enable_reasoner and (self.max_reasoning_tokens or 0) < MIN_REASONING_TOKENS:

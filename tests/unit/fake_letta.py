@@ -256,6 +256,18 @@ class FakeLetta:
         self._call("patch_system", agent_id)
         return self._change(agent_id, system=system)
 
+    async def patch_tool_ids(self, agent_id: str, tool_ids: Sequence[str]) -> AgentView:
+        self._call("patch_tool_ids", agent_id)
+        by_id = {tool.id: tool for tool in self.tools.values()}
+        return self._change(agent_id, tools=tuple(by_id[tool_id] for tool_id in tool_ids))
+
+    async def find_canaries(self, owner_id: str) -> tuple[str, ...]:
+        self._call("find_canaries", owner_id)
+        return ()
+
+    async def end_canary(self, canary_id: str) -> None:
+        self._call("end_canary", canary_id)
+
     async def patch_name(self, agent_id: str, name: str) -> AgentView:
         self._call("patch_name", agent_id)
         return self._change(agent_id, name=name)

@@ -83,6 +83,7 @@ SERVER = {
     "server_url": "https://bridge.example/mcp",
     "auth_token": "Bearer token",
 }
+PROVIDER = {"id": "provider-1", "name": "mine", "provider_type": "openai", "api_key_enc": "key"}
 TURN: dict[str, Any] = {
     "messages": [],
     "stop_reason": {"stop_reason": "end_turn"},
@@ -116,4 +117,6 @@ def healthy(request: httpx.Request) -> httpx.Response:
     one: object = BLOCK if path.startswith("/v1/blocks") else AGENT
     if "mcp-servers" in path:
         one = SERVER
+    if path.startswith("/v1/providers"):
+        one = PROVIDER
     return reply([one] if is_list else one)

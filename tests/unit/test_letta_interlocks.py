@@ -39,6 +39,7 @@ Call = Callable[[LettaGateway], Awaitable[object]]
 CALLS: dict[str, Call] = {
     "health": lambda letta: letta.health(),
     "fetch_models": lambda letta: letta.fetch_models(),
+    "fetch_model_configs": lambda letta: letta.fetch_model_configs(),
     "fetch_model_config": lambda letta: letta.fetch_model_config("p/m"),
     "fetch_embedding_handles": lambda letta: letta.fetch_embedding_handles(),
     "fetch_agent": lambda letta: letta.fetch_agent("agent-1"),
@@ -74,6 +75,22 @@ CALLS: dict[str, Call] = {
     "find_runs": lambda letta: letta.find_runs("agent-1", [TURN_ID]),
     "fetch_kept": lambda letta: letta.fetch_kept(RUN),
     "fetch_last_activity": lambda letta: letta.fetch_last_activity(RUN),
+    "create_canary": lambda letta: letta.create_canary("agent-1", AGENT["llm_config"], ["tool-1"]),
+    "find_canaries": lambda letta: letta.find_canaries("agent-1"),
+    "fetch_providers": lambda letta: letta.fetch_providers(),
+    "check_key": lambda letta: letta.check_key("openai", "a key", None),
+    "check_provider": lambda letta: letta.check_provider("provider-1"),
+    "add_provider": lambda letta: letta.add_provider("mine", "openai", "a key", None),
+    "replace_key": lambda letta: letta.replace_key("provider-1", "a key"),
+}
+
+DELETES = {"end_canary"}
+"""The one call that deletes: a throw-away agent of ours, and nothing else; tested below."""
+
+CANARY = {
+    **AGENT,
+    "name": "han-solo-canary-1",
+    "tags": ["han-solo-canary", "han-solo-canary:agent-0"],
 }
 
 
@@ -83,7 +100,7 @@ def _methods() -> set[str]:
 
 
 def test_the_calls_below_are_all_there_are() -> None:
-    assert set(CALLS) == _methods()
+    assert set(CALLS) | DELETES == _methods()
 
 
 def test_no_method_is_named_after_what_is_forbidden() -> None:
@@ -91,7 +108,9 @@ def test_no_method_is_named_after_what_is_forbidden() -> None:
         assert not any(word in name for word in FORBIDDEN_WORDS), name
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path", [path for path in SOURCES if path.name != "canaries.py"], ids=lambda path: path.name
+)
 def test_no_source_calls_what_is_forbidden(path: Path) -> None:
     tree = ast.parse(path.read_text())
     called = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
@@ -116,6 +135,57 @@ async def test_no_call_sends_a_delete_a_refresh_or_two_fields(name: str) -> None
         if request.method == "PATCH" and "/agents/" in request.url.path:
             assert len(body) == 1
         assert not {"llm_config", "tool_ids"} <= set(body)
+
+
+def test_canaries_delete_in_one_place_and_agents_only() -> None:
+    (path,) = [path for path in SOURCES if path.name == "canaries.py"]
+    tree = ast.parse(path.read_text())
+    deletes = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "delete"]
+    assert len(deletes) == 1
+
+
+async def test_a_canary_is_deleted() -> None:
+    wire = Wire([reply(CANARY), reply({"message": "deleted"})])
+    await wire.gateway().end_canary("agent-1")
+    assert [(r.method, r.url.path) for r in wire.requests] == [
+        ("GET", "/v1/agents/agent-1"),
+        ("DELETE", "/v1/agents/agent-1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"name": "ren"},
+        {"tags": ["han-solo:ren"]},
+        {"blocks": [{"id": "block-1", "label": "l", "value": "v", "limit": 100}]},
+    ],
+    ids=["another name", "no tag", "a block"],
+)
+async def test_what_is_no_canary_is_never_deleted(changes: dict[str, object]) -> None:
+    wire = Wire([reply({**CANARY, **changes})])
+    with pytest.raises(LettaRefused, match="no canary of ours"):
+        await wire.gateway().end_canary("agent-1")
+    assert {request.method for request in wire.requests} == {"GET"}
+
+
+async def test_a_providers_key_is_not_kept_from_an_answer() -> None:
+    body = {
+        "id": "p-1",
+        "name": "mine",
+        "provider_type": "openai",
+        "api_key_enc": "sk-in-the-clear",
+    }
+    (found,) = await Wire([reply([body])]).gateway().fetch_providers()
+    assert found.has_key
+    assert "sk-in-the-clear" not in repr(found)
+
+
+async def test_an_error_about_a_provider_does_not_repeat_its_key() -> None:
+    wire = Wire([reply({"detail": "the key sk-in-the-clear is bad"}, 400)])
+    with pytest.raises(LettaRefused) as caught:
+        await wire.gateway().add_provider("mine", "openai", "sk-in-the-clear", None)
+    assert "sk-in-the-clear" not in str(caught.value)
 
 
 async def test_a_new_agent_declines_everything_of_lettas_own() -> None:
