@@ -22,6 +22,7 @@ class JobState:
     next_due: Period
     last: JobRun | None
     last_success: JobRun | None
+    installed_at: datetime
 
     @property
     def is_done(self) -> bool:
@@ -29,8 +30,13 @@ class JobState:
 
     def is_overdue(self, now: datetime) -> bool:
         """Say whether its success is missing for longer than the job allows."""
-        late_s = (now - self.due.due_at).total_seconds()
-        return not self.is_done and late_s > self.spec.overdue_s
+        if self.is_done or self.is_running(now) or self.due.due_at < self.installed_at:
+            return False
+        return (now - self.due.due_at).total_seconds() > self.spec.overdue_s
+
+    def is_running(self, now: datetime) -> bool:
+        """Say whether it runs now, and its process lives."""
+        return self.last is not None and self.last.outcome is None and self.last.lease_until > now
 
     def to_json(self) -> dict[str, object]:
         """Return it as JSON values."""
@@ -53,6 +59,7 @@ async def load_state(runs: JobRuns, spec: JobSpec, now: datetime, zone: ZoneInfo
         next_due=find_next(spec.when, now, zone),
         last=await runs.find_last(spec.name),
         last_success=await runs.find_last(spec.name, "succeeded"),
+        installed_at=await runs.load_installed_at(),
     )
 
 

@@ -57,14 +57,15 @@ class Pause:
     reason: str | None = None
 
 
-Why = Literal["done", "running", "paused", "needs_a_person", "waiting"]
+Why = Literal["done", "not_due", "running", "paused", "needs_a_person", "waiting"]
 
 
 @dataclass(frozen=True, slots=True)
 class Declined:
     """Why a run did not start; nothing is wrong with any of these.
 
-    ``done``: the period has its success. ``running``: it runs now, here or elsewhere. ``paused``:
+    ``done``: the period has its success. ``not_due``: its due time was before the installation.
+    ``running``: it runs now, here or elsewhere. ``paused``:
     all jobs are. ``needs_a_person``: it failed in a way in which trying again could do harm, or too
     often. ``waiting``: it failed a moment ago.
     """

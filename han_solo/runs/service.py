@@ -72,6 +72,7 @@ class _Queries(Protocol):
     async def fetch_last(
         self, conn: Connection, *, job: str, outcome: str | None
     ) -> asyncpg.Record | None: ...
+    async def fetch_installed_at(self, conn: Connection) -> datetime: ...
     async def fetch_pause(self, conn: Connection) -> asyncpg.Record | None: ...
     async def set_pause(
         self, conn: Connection, *, value: Mapping[str, object], updated_by: str
@@ -109,8 +110,15 @@ class JobRuns:
             started_by: ``schedule`` keeps to the pause and to what a failure forbids.
             again: run although the period has its success.
         """
-        if started_by == "schedule" and (pause := await self.load_pause()).is_paused:
-            return _paused(pause)
+        if started_by == "schedule":
+            if (pause := await self.load_pause()).is_paused:
+                return _paused(pause)
+            if period.due_at < await self.load_installed_at():
+                sentence = (
+                    f"The job {spec.name} was last due before this installation began; its first "
+                    "run is still to come."
+                )
+                return Declined("not_due", sentence)
         try:
             async with self._db.transaction() as connection:
                 await _QUERIES.abandon_expired(connection, job=spec.name)
@@ -193,6 +201,11 @@ class JobRuns:
         async with self._db.connection() as connection:
             rows = _QUERIES.list_history(connection, job=job, limit_rows=limit_rows)
             return tuple([_build(row) async for row in rows])
+
+    async def load_installed_at(self) -> datetime:
+        """Return since when this installation is there: nothing is owed from before."""
+        async with self._db.connection() as connection:
+            return await _QUERIES.fetch_installed_at(connection)
 
     # The pause
 

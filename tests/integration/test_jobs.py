@@ -37,6 +37,18 @@ async def test_a_run_that_succeeds_keeps_its_evidence_and_is_not_repeated(databa
     assert len(history) == 1
 
 
+async def test_what_was_due_before_the_installation_is_not_owed(database_url):
+    async with open_jobs(database_url) as services:
+        async with services.db.transaction() as connection:
+            await connection.execute("UPDATE han_solo.migrations SET applied_at = now()")
+        scheduled = await run_job(services, build_job(succeed), started_by="schedule")
+        by_hand = await run_job(services, build_job(succeed), started_by="person")
+
+    assert isinstance(scheduled, Declined)
+    assert scheduled.why == "not_due"
+    assert isinstance(by_hand, Finished)
+
+
 async def test_a_person_may_have_it_once_more(database_url):
     async with open_jobs(database_url) as services:
         await run_job(services, build_job(succeed), started_by="schedule")

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from han_solo.cli import main as cli
+from tests.integration.job_fixtures import open_jobs
 
 JOBS = '''\
 """A job of the test."""
@@ -24,7 +25,9 @@ async def {name}(context: JobContext) -> Evidence:
 
 
 @pytest.fixture
-def type_(tmp_path, database_url, monkeypatch):
+async def type_(tmp_path, database_url, monkeypatch):
+    async with open_jobs(database_url):  # an installation of long ago
+        pass
     folder = tmp_path / "own" / "jobs"
     folder.mkdir(parents=True)
     bodies = {"sweep": 'return {"rows": 3}', "broken": 'raise HanSoloError("It is broken.")'}

@@ -127,3 +127,8 @@ DO UPDATE SET
     value = excluded.value,
     updated_at = excluded.updated_at,
     updated_by = excluded.updated_by;
+
+-- name: fetch_installed_at()$
+-- Say since when this installation is there: nothing is owed from before.
+SELECT min(applied_at)
+FROM han_solo.migrations;
