@@ -31,6 +31,8 @@
     │   │   └── ApprovalPending     the agent takes no message before a tool call is approved
     │   └── LettaRefused            any other 4xx
     │       └── BridgeUrlRefused    Letta accepts no MCP server on a private address
+    ├── EmbeddingFailed             no vector was made; carries is_passing
+    │   └── WeightsMissing          the local embedder was not fetched
     ├── AgentBusy                   another turn has the agent; retryable, nothing was sent
     ├── BlockBusy                   other writers hold the core block; retryable, nothing was sent
     ├── WriteNotVerified            a write whose read-back differs
@@ -316,6 +318,18 @@ class BridgeError(HanSoloError):
     """The bridge can not start or does not answer."""
 
     retryable = True
+
+
+class EmbeddingFailed(HanSoloError):
+    """An embedder made no vector. ``is_passing``: it may well do so later, unchanged."""
+
+    def __init__(self, message: str, *, hint: str | None = None, is_passing: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.is_passing = is_passing
+
+
+class WeightsMissing(EmbeddingFailed):
+    """The weights of the local embedder are not there, or are not those that are expected."""
 
 
 class EmbeddedError(HanSoloError):

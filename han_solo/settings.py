@@ -173,6 +173,36 @@ class Settings(BaseSettings):
     spaces: mail, chat, push, webhooks. A finding is told once, when it opens, and once more when it
     becomes critical. The log has it too, and on a Mac a notification is shown."""
 
+    embed_provider: Literal["local", "voyage", "openai"] = "local"
+    """Who makes the vectors that search goes by: `local`, `voyage`, or `openai` for any service
+    that speaks OpenAI's protocol. It counts when the memory is new; later `han-solo embed switch`
+    moves what is stored from one to the other. The default needs no key and no network."""
+
+    embed_model: str | None = None
+    """Name of the model. Default: `voyage-3` or `text-embedding-3-small`; the local one has no
+    other."""
+
+    embed_width: int | None = Field(default=None, ge=1, le=4000)
+    """Numbers in a vector. Default: what the model is known to return (1,024 for `voyage-3`, 1,536
+    for `text-embedding-3-small`). What really comes is checked against it."""
+
+    embed_url: str | None = None
+    """URL of the service, ending in `/v1`. Default: the provider's own."""
+
+    embed_timeout_s: float = Field(default=20.0, gt=0)
+    """Seconds that a provider may take for one call. After that search goes by words alone and
+    says so, and a new passage gets its vector later."""
+
+    voyage_api_key: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("HAN_SOLO_VOYAGE_API_KEY", "VOYAGE_API_KEY")
+    )
+    """Key for Voyage; `VOYAGE_API_KEY` is read too."""
+
+    openai_api_key: SecretStr | None = Field(
+        default=None, validation_alias=AliasChoices("HAN_SOLO_OPENAI_API_KEY", "OPENAI_API_KEY")
+    )
+    """Key for the service that speaks OpenAI's protocol; `OPENAI_API_KEY` is read too."""
+
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     """Least severe log line that is written."""
 
@@ -225,6 +255,11 @@ class Settings(BaseSettings):
     @classmethod
     def _strip_slash(cls, value: str | None) -> str | None:
         return _require_http(value.rstrip("/").removesuffix("/v1")) if value else None
+
+    @field_validator("embed_url")
+    @classmethod
+    def _require_url(cls, value: str | None) -> str | None:
+        return _require_http(value.rstrip("/")) if value else None
 
     @field_validator("bridge_url")
     @classmethod

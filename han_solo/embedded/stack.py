@@ -20,7 +20,8 @@ import filelock
 import psutil
 
 from ..connections import LETTA_DATABASE, LETTA_PASSWORD, LOOPBACK, Connections
-from ..errors import EmbeddedError, HanSoloError
+from ..embed.weights import fetch_weights
+from ..errors import EmbeddedError, HanSoloError, WeightsMissing
 from ..home import Endpoints, Home, write_private
 from ..loader import load_registry
 from ..reconcile.spec import load_spec
@@ -116,6 +117,7 @@ class Stack:
         if connections.letta_is_embedded and not model.is_rehearsal:
             await leave_rehearsal(connections, spec)
             self.home.write_last_model(spec.model.handle)
+        await self._fetch_weights()
         bridge = BridgeProcess(self._settings, self.home)
         await self._start("Bridge and agent", bridge, connections.bridge_local_url)
         await self._start("Daemon", DaemonProcess(self.home), "guards and jobs")
@@ -138,6 +140,23 @@ class Stack:
             model_keys=model.environment,
         )
         await self._start("Letta 0.16.8", letta, self.connections.letta_url)
+
+    async def _fetch_weights(self) -> None:
+        """Have the local embedder's weights; without them search goes by words, and says so."""
+        step = self._progress.step("Weights of the embedder")
+        said = ""
+
+        def tell(word: str) -> None:
+            nonlocal said
+            said = word
+            step.update(word)
+
+        try:
+            await fetch_weights(self._cache, tell)
+        except WeightsMissing as error:
+            step.failed(str(error))
+        else:
+            step.done(said)
 
     async def _start(self, name: str, part: Part, address: str) -> None:
         step = self._progress.step(name)
