@@ -10,7 +10,7 @@ from ._settings import put_settings_back
 @guard(every_s=60, incident="silent-switch", mode="repair", remedy=put_settings_back)
 async def context_window(context: CheckContext) -> tuple[Finding, ...]:
     """Find a context window that is smaller than the spec's; the memory is shortened by it."""
-    model = context.spec.model
+    model = await context.model()
     config = (await context.agent()).llm_config
     found = config.get("context_window")
     # The number was chosen for the spec's model: of another one it says nothing.

@@ -21,7 +21,7 @@ async def model_settings(context: CheckContext) -> tuple[Finding, ...]:
     model. What the spec leaves open is the server's own business.
     """
     config = (await context.agent()).llm_config
-    declared = context.spec.model
+    declared = await context.model()
     handle = config.get("handle")
     found = list(
         _compare_declared(declared.settings(), config) if handle == declared.handle else ()

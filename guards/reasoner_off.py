@@ -13,7 +13,7 @@ async def reasoner_off(context: CheckContext) -> tuple[Finding, ...]:
 
     With 0 reasoning tokens the agent may go mute without any error, so that is critical.
     """
-    declared = context.spec.model.enable_reasoner
+    declared = (await context.model()).enable_reasoner
     config = (await context.agent()).llm_config
     found = bool(config.get("enable_reasoner"))
     if found == declared:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .reconcile.model import Observed
     from .reconcile.plan import Plan, Step
     from .reconcile.services import ReconcileServices
-    from .reconcile.spec import AgentSpec
+    from .reconcile.spec import AgentSpec, ModelSpec
     from .runs.describe import JobState
     from .turns.model import TurnRecord
     from .turns.service import Turns
@@ -167,6 +167,14 @@ class CheckContext:
         return await self._looks.once(
             "agent", lambda: self._services.letta.fetch_agent(self.agent_id)
         )
+
+    async def model(self) -> ModelSpec:
+        """Return what is declared of the model: the spec's, or the one switched to since."""
+        from .reconcile.pinned import pin_model  # noqa: PLC0415 - as in ``plan``
+
+        known = self._services.reconcile.known
+        switched = await self._looks.once("switched", lambda: known.load_switched(self.agent_id))
+        return pin_model(self.spec.model, switched, (await self.agent()).llm_config.get("handle"))
 
     async def observed(self) -> Observed:
         """Return what a sync compares."""

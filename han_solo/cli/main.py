@@ -20,10 +20,19 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_FAMILIES: Final = ("backups", "blocks", "guards", "jobs", "tokens", "tools", "letta")
+_FAMILIES: Final = ("backups", "blocks", "guards", "jobs", "tokens", "tools", "providers", "letta")
 """Modules whose ``app`` is a group of commands."""
 
-_COMMANDS: Final = ("up", "status", "doctor", "sync", "bridge", "daemon", "reference")
+_COMMANDS: Final = (
+    "up",
+    "status",
+    "doctor",
+    "sync",
+    "switch_model",
+    "bridge",
+    "daemon",
+    "reference",
+)
 """Modules that add commands of their own: each has ``add_to(app)``."""
 
 

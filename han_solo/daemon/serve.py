@@ -29,6 +29,7 @@ from .parts import Parts, open_parts
 from .presence import BEAT_S, State, note_daemon
 from .runner import run_guards
 from .services import build_guard_services
+from .switches import settle_switches
 
 JOBS_EVERY_S: Final = 30.0
 """How late a due job may begin: of no matter for what runs once an hour or a night."""
@@ -135,7 +136,10 @@ class Daemon:
 
     async def _lead(self, parts: Parts, lead: Lead, stop: asyncio.Event) -> None:
         """Watch and run jobs while the lead is held."""
-        async with _Beside(self._run_jobs(parts, lead, stop)):
+        async with (
+            _Beside(settle_switches(parts.reconcile, lead, stop)),
+            _Beside(self._run_jobs(parts, lead, stop)),
+        ):
             watching = asyncio.ensure_future(self._watch(parts, lead, stop))
             ending = asyncio.ensure_future(_either(stop, lead.lost))
             try:

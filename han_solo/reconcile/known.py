@@ -13,7 +13,7 @@ from ..errors import StoreError
 from ..store.database import Connection, Database
 from ..store.queries import load_queries
 from .model import Known, Observed, Switched
-from .switch.journal import load_last_done
+from .switch.journal import load_last
 
 
 class _Queries(Protocol):
@@ -89,8 +89,8 @@ class KnownAgent:
         return Known(frozenset(servers), blocks, await self.load_switched(agent_id))
 
     async def load_switched(self, agent_id: str) -> Switched | None:
-        """Return the last switch of the agent's model that went through."""
-        row = await load_last_done(self._db, agent_id)
+        """Return the last switch of the agent's model that went through, or is under way."""
+        row = await load_last(self._db, agent_id, with_open=True)
         if row is None:
             return None
         at = row.finished_at or row.started_at

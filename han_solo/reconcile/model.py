@@ -133,7 +133,7 @@ class NoListing:
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """The last switch of the agent's model that went through; ``config`` is what it was given.
+    """The last switch of the agent's model, done or under way; ``config`` is what it is given.
 
     ``spec_handle`` is what the spec named at that time.
     """

@@ -14,8 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
 
 from han_solo.clock import Clock
+from han_solo.embedded import rehearsal
 from han_solo.embedded.ports import find_free_port
 from han_solo.letta.views import AgentView
 from han_solo.reconcile.switch.config import Asked
@@ -38,50 +43,29 @@ SPEC = dataclasses.replace(
 )
 
 
-def build_model_app(name: str) -> Any:
-    """Build a model server: one that answers, or, named ``silent``, one that says nothing."""
-    from starlette.applications import Starlette
-    from starlette.requests import Request
-    from starlette.responses import JSONResponse, Response
-    from starlette.routing import Route
+def build_model_app(name: str) -> Starlette:
+    """Build a rehearsal model under another name; one named ``silent`` says nothing.
+
+    It takes every key but one that reads ``wrong``.
+    """
 
     async def models(request: Request) -> Response:
         if request.headers.get("authorization") == "Bearer wrong":
             return JSONResponse({"error": {"message": "Incorrect API key provided"}}, 401)
-        data = [{"id": name, "object": "model", "context_length": WINDOW}]
-        return JSONResponse({"object": "list", "data": data})
+        model = {"id": name, "object": "model", "context_length": WINDOW}
+        return JSONResponse({"object": "list", "data": [model]})
 
-    async def chat(request: Request) -> Response:
-        body = await request.json()
-        text = "" if name == "silent" else "ready"
-        choice = {
-            "index": 0,
-            "message": {"role": "assistant", "content": text},
-            "finish_reason": "stop",
-            "logprobs": None,
-        }
-        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-        seen.append(body)
-        return JSONResponse(
-            {
-                "id": "chatcmpl-1",
-                "object": "chat.completion",
-                "created": 0,
-                "model": name,
-                "choices": [choice],
-                "usage": usage,
-            }
-        )
+    async def say_nothing(_request: Request) -> Response:
+        message = {"role": "assistant", "content": ""}
+        choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
+        usage = {"prompt_tokens": 1, "completion_tokens": 0, "total_tokens": 1}
+        body = {"id": "chatcmpl-1", "object": "chat.completion", "created": 0, "model": name}
+        return JSONResponse({**body, "choices": [choice], "usage": usage})
 
-    seen: list[Mapping[str, Any]] = []
-    app = Starlette(
-        routes=[
-            Route("/v1/models", models),
-            Route("/v1/chat/completions", chat, methods=["POST"]),
-        ]
-    )
-    app.state.seen = seen
-    return app
+    routes: list[BaseRoute] = [Route("/v1/models", models)]
+    if name == "silent":
+        routes.append(Route("/v1/chat/completions", say_nothing, methods=["POST"]))
+    return Starlette(routes=[*routes, Mount("/", rehearsal.build_app())])
 
 
 @contextlib.asynccontextmanager
@@ -90,7 +74,6 @@ async def run_model(name: str) -> AsyncIterator[str]:
     port = find_free_port()
     config = uvicorn.Config(build_model_app(name), port=port, log_level="warning", lifespan="off")
     server = uvicorn.Server(config)
-    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     serving = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.01)
@@ -135,6 +118,8 @@ class SwitchWorld:
     agent_id: str
     gateway: FaultyGateway
     services: SwitchServices = field(init=False)
+    job: dict[str, Any] = field(default_factory=dict)
+    """What a process that switches by itself is told."""
 
     def __post_init__(self) -> None:
         self.services = SwitchServices(

@@ -10,14 +10,23 @@ import httpx
 import pytest
 
 from han_solo import MemoryContext, tool
+from han_solo.clock import Clock
 from han_solo.declare import spec_of
 from han_solo.errors import AgentGone, NotFound
 from han_solo.loader import load_registry
 from han_solo.principals import KIND_SCOPES, Principal
+from han_solo.reconcile.spec import load_spec
+from han_solo.reconcile.switch import canary
+from han_solo.reconcile.switch.config import Asked
+from han_solo.reconcile.switch.preflight import Wanted
+from han_solo.reconcile.switch.run import switch_model
+from han_solo.reconcile.switch.services import SwitchServices
 from han_solo.registry import build_registry
+from han_solo.turns.silence import find_cause
 from tests.floors import OpenFloor
 
 from .bridge_fixtures import Cable, connect_letta, running
+from .switch_fixtures import run_model
 
 MODEL = "openai-proxy/rehearsal"
 
@@ -208,3 +217,32 @@ async def test_a_wrong_agent_id_resolves_no_agent_and_no_block_is_written(
         operator = Principal("operator", "operator", KIND_SCOPES["operator"])
         with pytest.raises(NotFound):
             await bridge.backend.bind(write, operator)
+
+
+async def test_a_canary_may_read_and_its_writes_are_refused(start, database_url, monkeypatch):
+    turns = []
+
+    def note(turn):
+        turns.append(turn)
+        return find_cause(turn)
+
+    async with start() as bridge, run_model("second") as url:
+        await bridge.wait_health(is_in_sync)
+        gateway, db = bridge.backend._letta.gateway, bridge.backend._data.database
+        await gateway.add_provider("second", "openai", "a key", url)
+        spec = load_spec(bridge.backend.connections.settings.agent_spec)
+        services = SwitchServices(gateway, db, spec, note, Clock())
+        for question in (
+            'Call the tool create_notecard with {"text": "from a canary", "creator": "ren"}.',
+            "Call the tool list_notecards with {}.",
+        ):
+            monkeypatch.setattr(canary, "QUESTION", question)
+            wanted = Wanted(None if turns else "openai-proxy/second", Asked(context_window=30_000))
+            await switch_model(services, bridge.backend._agent_id, wanted)
+        written, listed = (turn.tool_returns[0] for turn in turns)
+        assert written.status == "error"
+        assert "only tries a model" in written.text
+        assert listed.status == "success"
+        connection = await asyncpg.connect(database_url)
+        assert await connection.fetchval("SELECT count(*) FROM memory.notecards") == 0
+        await connection.close()

@@ -88,3 +88,4 @@ def test_the_wheel_asks_for_what_the_project_declares(wheel):
     scripts = archive.read(name.replace("METADATA", "entry_points.txt")).decode()
     assert "han-solo = " in scripts
     assert "sync-tools = " in scripts
+    assert "switch-model = " in scripts

@@ -18,7 +18,10 @@ from han_solo.errors import (
     SwitchFailed,
     SwitchUnsettled,
 )
+from han_solo.guard_context import CheckContext
+from han_solo.loader import load_registry
 from han_solo.reconcile.journal import hold_lock
+from tests.integration.guard_fixtures import build_guard_services
 from tests.integration.switch_fixtures import (
     SECOND,
     SILENT,
@@ -280,3 +283,24 @@ async def test_a_spec_that_follows_leaves_nothing_to_say(world: SwitchWorld) -> 
     outcome = await world.lab.sync()
     assert outcome.in_sync
     assert not [f for f in outcome.remaining.findings if f.kind == "model_differs"]
+
+
+async def test_guards_watch_the_model_that_was_switched_to(world: SwitchWorld) -> None:
+    services = build_guard_services(world.lab, world.agent_id)
+    guards = {guard.name: guard for guard in load_registry().guards}
+
+    async def check(name: str) -> list[str]:
+        context = CheckContext(services, world.agent_id, now=services.clock.now())
+        return [finding.key for finding in await guards[name].check(context)]
+
+    await world.switch(SECOND)
+    for name in ("model_settings", "context_window", "reasoner_off"):
+        assert await check(name) == []
+    config = (await world.agent()).llm_config
+    await world.lab.gateway.patch_llm_config(
+        world.agent_id, {**config, "context_window": 8_000, "temperature": 0.9}
+    )
+    assert await check("context_window") == ["context_window"]
+    assert await check("model_settings") == ["temperature"]
+    await world.lab.http.patch(f"/v1/agents/{world.agent_id}", json={"model": SILENT})
+    assert "handle" in await check("model_settings")

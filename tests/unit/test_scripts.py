@@ -91,7 +91,9 @@ def test_a_first_start_on_a_terminal_shows_one_line_and_no_list_of_packages(caps
     ]
 
 
-@pytest.mark.parametrize("name", ["up", "test", "bench", "sync-tools", "_run", "compile-locks"])
+@pytest.mark.parametrize(
+    "name", ["up", "test", "bench", "sync-tools", "switch-model", "_run", "compile-locks"]
+)
 def test_scripts_can_be_run_from_a_checkout(name):
     path = TOP / "scripts" / name
     assert os.access(path, os.X_OK)

@@ -116,7 +116,9 @@ class _Queries(Protocol):
     ) -> str: ...
     def list_steps(self, conn: Connection, *, switch_id: UUID) -> AsyncIterator[asyncpg.Record]: ...
     async def find_open(self, conn: Connection, *, agent_name: str) -> asyncpg.Record | None: ...
-    async def find_last_done(self, conn: Connection, *, agent_id: str) -> asyncpg.Record | None: ...
+    async def find_last(
+        self, conn: Connection, *, agent_id: str, with_open: bool
+    ) -> asyncpg.Record | None: ...
     def list_switches(
         self, conn: Connection, *, agent_name: str, limit_rows: int
     ) -> AsyncIterator[asyncpg.Record]: ...
@@ -246,10 +248,10 @@ class SwitchJournal:
             return {row["agent_id"]: row["owner_id"] async for row in rows}
 
 
-async def load_last_done(db: Database, agent_id: str) -> SwitchRow | None:
-    """Return the last switch of an agent that went through."""
+async def load_last(db: Database, agent_id: str, *, with_open: bool = False) -> SwitchRow | None:
+    """Return the last switch of an agent that went through; ``with_open``: or is under way."""
     async with db.connection() as connection:
-        row = await _QUERIES.find_last_done(connection, agent_id=agent_id)
+        row = await _QUERIES.find_last(connection, agent_id=agent_id, with_open=with_open)
     return SwitchRow(**dict(row)) if row else None
 
 

@@ -23,7 +23,7 @@ from .config import (
     build_recorded,
     largest_window,
 )
-from .journal import SwitchRow, load_last_done
+from .journal import SwitchRow, load_last
 from .plan import Note, SwitchPlan
 from .services import SwitchServices
 
@@ -78,7 +78,7 @@ async def make_switch_plan(services: SwitchServices, agent_id: str, wanted: Want
 
 
 async def _load_last(services: SwitchServices, agent: AgentView) -> SwitchRow:
-    last = await load_last_done(services.db, agent.id)
+    last = await load_last(services.db, agent.id)
     now = agent.llm_config.get("handle")
     if last is None:
         raise PlanRefused(

@@ -8,12 +8,17 @@ canary had answered is finished; any other is undone.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ... import logs
-from ...errors import AgentGone, HanSoloError
+from ...errors import AgentGone, HanSoloError, ReconcileBusy
+from ..journal import hold_lock
 from .journal import SwitchJournal, SwitchOutcome, SwitchRow
 from .returning import put_back
 from .services import SettleGateway
+
+if TYPE_CHECKING:
+    from ..services import ReconcileServices
 
 _log = logs.get("switch")
 
@@ -50,6 +55,22 @@ async def settle(gateway: SettleGateway, journal: SwitchJournal) -> Settled | No
     for canary_id in await journal.load_left_canaries():
         await _end(gateway, journal, canary_id)
     return settled
+
+
+async def settle_left(services: ReconcileServices) -> Settled | None:
+    """Settle what a dead process left, unless somebody is at work; for who has no lock.
+
+    Raises:
+        HanSoloError: Letta or Postgres is away; try again.
+    """
+    journal = services.switches
+    if await journal.load_open() is None and not await journal.load_left_canaries():
+        return None
+    try:
+        async with hold_lock(services.db, services.spec.name, clock=services.clock, wait_s=0.0):
+            return await settle(services.gateway, journal)
+    except ReconcileBusy:  # whoever holds the lock has settled it, or is the switch itself
+        return None
 
 
 async def _settle(gateway: SettleGateway, journal: SwitchJournal, row: SwitchRow) -> SwitchOutcome:

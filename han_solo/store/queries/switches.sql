@@ -58,14 +58,14 @@ WHERE agent_name = :agent_name
 ORDER BY id
 LIMIT 1;
 
--- name: find_last_done(agent_id)^
--- Find the last switch of an agent that went through.
+-- name: find_last(agent_id, with_open)^
+-- Find the last switch of an agent that went through, or is under way.
 SELECT
     switch_id, agent_id, is_back, from_handle, to_handle, spec_handle, old_config, new_config,
     tool_ids, started_by, started_at, finished_at, outcome, error
 FROM han_solo.switches
 WHERE agent_id = :agent_id
-    AND outcome = 'done'
+    AND (outcome = 'done' OR (:with_open::boolean AND outcome IS NULL))
 ORDER BY id DESC
 LIMIT 1;
 
