@@ -51,12 +51,19 @@ async def reference(
 def build_pages() -> dict[str, str]:
     """Build every page, by file name."""
     from ..loader import load_registry
-    from . import reference_guards, reference_settings, reference_spec, reference_tools
+    from . import (
+        reference_guards,
+        reference_reasoning,
+        reference_settings,
+        reference_spec,
+        reference_tools,
+    )
 
     registry = load_registry()
     return {
         "agent-spec.md": reference_spec.build_page(),
         "guards.md": reference_guards.build_page(registry),
+        "reasoning.md": reference_reasoning.build_page(),
         "settings.md": reference_settings.build_page(),
         "tools.md": reference_tools.build_page(registry),
     }
