@@ -1,0 +1,56 @@
+"""The content of a message as one text: what was said, called and returned, pictures left out."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+
+from .shape import Block, Source
+
+Content = str | list[Block | str] | None
+
+
+def flatten(content: Content) -> tuple[str, frozenset[str]]:
+    """Return the text of a content, and the types of its blocks."""
+    if content is None:
+        return "", frozenset()
+    if isinstance(content, str):
+        return content, frozenset()
+    parts: list[str] = []
+    types: set[str] = set()
+    for block in content:
+        if isinstance(block, str):
+            parts.append(block)
+            continue
+        types.add(block.type)
+        if text := _text(block):
+            parts.append(text)
+    return "\n".join(parts), frozenset(types)
+
+
+def _text(block: Block) -> str:
+    if block.text is not None:
+        return block.text
+    match block.type:
+        case "thinking":
+            return f"[thinking] {block.thinking or ''}"
+        case "tool_use" | "server_tool_use":
+            given = bytes(block.input).decode("utf-8", "replace") if block.input else ""
+            return f"[calls {block.name or 'a tool'}] {given}"
+        case "image" | "document" if block.source is not None:
+            return _describe(block.type, block.source)
+    inner = flatten(block.content)[0]
+    if block.type == "tool_result":
+        return f"[{'error' if block.is_error else 'result'}] {inner}"
+    return inner or f"[{block.type or 'block'}]"
+
+
+def _describe(kind: str, source: Source) -> str:
+    """Say what a picture or document is; its bytes are dropped."""
+    try:
+        data = base64.b64decode(source.data, validate=False)
+    except (binascii.Error, ValueError):
+        data = source.data.encode("utf-8", "replace")
+    digest = hashlib.sha256(data).hexdigest()
+    return f"[{kind} {source.media_type or source.type}, {len(data)} bytes, sha256 {digest}]"
