@@ -21,6 +21,7 @@
     ├── LettaError                  the Letta server
     │   ├── LettaUnavailable        no answer, a 5xx or a timeout; retryable, state unknown
     │   │   ├── LettaUnreachable    no connection, so nothing was sent
+    │   │   │   └── LeadLost        another process may lead by now, so nothing was sent
     │   │   └── TurnUnknown         a turn without an answer that may still run; never sent again
     │   ├── ModelFailed             the model behind Letta failed, not Letta
     │   ├── SilentTurn              a turn with no word for the user; han_solo.turns.silence
@@ -185,6 +186,18 @@ class LettaUnavailable(LettaError):
 
 class LettaUnreachable(LettaUnavailable):
     """No connection could be made: nothing was sent, so it can be tried again."""
+
+
+class LeadLost(LettaUnreachable):
+    """This process leads no more, or may not: nothing was sent, and whoever leads does it."""
+
+    retryable = False
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This process has lost the lead, so nothing was sent to Letta.",
+            hint="Whoever leads now looks and repairs; see `han-solo guards history`.",
+        )
 
 
 class TurnUnknown(LettaUnavailable):

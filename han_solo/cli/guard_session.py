@@ -15,7 +15,8 @@ from ..clock import Clock
 from ..connections import Connections
 from ..daemon.alerts import AlertSender
 from ..daemon.choice import Choice, choose, find_similar
-from ..daemon.leadership import Lead, Leadership
+from ..daemon.leadership import Leadership
+from ..daemon.lease import Lead
 from ..daemon.report import GuardReport, Mode
 from ..daemon.runner import run_guards
 from ..daemon.services import build_guard_services
@@ -23,6 +24,7 @@ from ..errors import DatabaseUnavailable, NotFound, UsageError
 from ..findings.model import FindingRow, GuardRun
 from ..findings.service import Findings
 from ..guard_context import GuardServices
+from ..letta.fence import writes_only_while
 from ..letta.gateway import LettaGateway
 from ..loader import load_registry
 from ..reconcile.identity import find_agent_id
@@ -127,7 +129,9 @@ class GuardSession:
 
 async def _run_while_leading(lead: Lead, work: Coroutine[Any, Any, T]) -> T:
     """Cut the work off when the lead is lost: whoever has it now may begin the same."""
-    working, losing = asyncio.ensure_future(work), asyncio.ensure_future(lead.lost.wait())
+    with writes_only_while(lead.require):  # also after Ctrl-Z, and `fg` an hour later
+        working = asyncio.ensure_future(work)
+    losing = asyncio.ensure_future(lead.lost.wait())
     try:
         await asyncio.wait({working, losing}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():

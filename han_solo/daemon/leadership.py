@@ -5,8 +5,9 @@ direct connection, so it ends with the process or its connection and nothing has
 The leader speaks on that connection every other second; the server ends a session that is silent
 for some seconds, so a leader that is frozen or cut off loses the lock as one that died does.
 
-Each election begins an epoch, and the database takes no remedy of an older one: a leader that was
-frozen while another took over can start nothing when it wakes.
+The leader counts those seconds too, and stops a little before the server can end its session
+(``lease``). Each election begins an epoch, and the database takes no remedy of an older one: a
+leader that was frozen while another took over can start nothing when it wakes.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import random
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Protocol
 
@@ -26,17 +27,21 @@ import asyncpg
 
 from .. import logs
 from ..clock import Clock
-from ..errors import DatabaseUnavailable
 from ..stopping import wait_for
+from ..store import faults
 from ..store.database import Connection, Database
 from ..store.queries import load_queries
+from .lease import Lead, elapsed_s
 
-IDLE_S: Final = 6.0
+IDLE_S: Final = 7.0
 """After so much silence the server ends the leader's session. With the spare's poll on top a lead
 passes on within ten seconds."""
 
+LEASE_SHARE: Final = 0.85
+"""Of that silence the leader itself bears less, so that it has stopped before another begins."""
+
 BEAT_S: Final = 1.5
-"""Three of them may be lost before the session is ended."""
+"""Three of them may be lost before the lead is."""
 
 POLL_S: Final = (0.5, 1.5)
 """Between these, at random, a spare asks for the lock."""
@@ -81,14 +86,6 @@ class Leader:
     heartbeat_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Lead:
-    """The lead, while it is held. ``lost`` is set once it is not, at the latest after a beat."""
-
-    epoch: int
-    lost: asyncio.Event = field(default_factory=asyncio.Event)
-
-
 class Leadership:
     """The lead of one agent, by the name of its spec. ``holder`` is how others are told of us."""
 
@@ -117,7 +114,7 @@ class Leadership:
             DatabaseUnavailable: it is not known who leads.
         """
         async with self._db.direct(application_name="han-solo leader") as connection:
-            if not await QUERIES.try_lock(connection, key=lock_key(self._agent_name)):
+            if not await self._try_lock(connection):
                 yield None
                 return
             async with self._hold(connection) as lead:
@@ -130,23 +127,27 @@ class Leadership:
         Raises:
             DatabaseUnavailable: while it waited.
         """
-        key = lock_key(self._agent_name)
         async with self._db.direct(application_name="han-solo spare") as connection:
-            while not await QUERIES.try_lock(connection, key=key):
+            while not await self._try_lock(connection):
                 if await wait_for(stop, timeout_s=random.uniform(*POLL_S)):  # noqa: S311 - jitter
                     yield None
                     return
             async with self._hold(connection) as lead:
                 yield lead
 
+    async def _try_lock(self, connection: Connection) -> bool:
+        # The limit first: a process that freezes between the two must not keep the lock for ever.
+        await QUERIES.limit_idle(connection, idle_ms=str(round(self._idle_s * 1000)))
+        return await QUERIES.try_lock(connection, key=lock_key(self._agent_name))
+
     @asynccontextmanager
     async def _hold(self, connection: Connection) -> AsyncIterator[Lead]:
-        await QUERIES.limit_idle(connection, idle_ms=str(round(self._idle_s * 1000)))
+        asked_s = elapsed_s()
         epoch = await QUERIES.elect(
             connection, agent_name=self._agent_name, holder=self.holder, now=self._clock.now()
         )
         _log.info("leader.elected", agent=self._agent_name, epoch=epoch)
-        lead = Lead(epoch)
+        lead = Lead(epoch, lease_s=self._idle_s * LEASE_SHARE, asked_s=asked_s)
         beating = asyncio.create_task(self._beat(connection, lead))
         try:
             yield lead  # closing the connection gives the lead back
@@ -160,16 +161,21 @@ class Leadership:
         try:
             while True:
                 await self._clock.sleep(self._beat_s)
-                async with asyncio.timeout(self._idle_s):
+                asked_s = elapsed_s()
+                async with asyncio.timeout(lead.left_s):
                     beat = await QUERIES.beat(
                         connection, agent_name=self._agent_name, epoch=lead.epoch
                     )
                 if beat is None:
                     break
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, DatabaseUnavailable) as e:
-            why = f"{type(e).__name__}: {e}"  # a timeout is an OSError
+                lead.renew(asked_s)
+        except TimeoutError:
+            why = "Postgres did not answer in time, or this process stood still"
+        except faults.FOREIGN as error:
+            why = f"{type(error).__name__}: {error}"
+        finally:
+            lead.lost.set()
         _log.warning("leader.lost", agent=self._agent_name, epoch=lead.epoch, reason=why)
-        lead.lost.set()
 
     async def load_leader(self) -> Leader | None:
         """Return who was elected last; None when nobody ever was."""

@@ -15,7 +15,7 @@ from typing import Final
 
 from .. import logs
 from ..declare import Finding, GuardSpec
-from ..errors import AgentGone, DatabaseUnavailable, HanSoloError, LettaUnavailable
+from ..errors import AgentGone, DatabaseUnavailable, HanSoloError, LeadLost, LettaUnavailable
 from ..findings.model import COULD_NOT_LOOK, Recorded, RemedyOutcome
 from ..guard_context import CheckContext, GuardServices, Looks, RemedyContext
 from .alerts import AlertSender, send_alerts
@@ -63,6 +63,7 @@ async def run_guards(
 
     Raises:
         DatabaseUnavailable: nothing could be recorded; the next run does it.
+        LeadLost: in the middle of a remedy, by ``writes_only_while`` around this.
     """
     run = _Run(services, agent_id, epoch, modes or {}, at_once=at_once)
     due = sorted(guards, key=lambda spec: (spec.name != IDENTITY, spec.name))
@@ -290,6 +291,8 @@ class _Run:
         try:
             async with deadline:
                 return await spec.remedy(context, found), False
+        except LeadLost:
+            raise  # the next leader closes it as abandoned
         except HanSoloError as failure:
             return str(failure), True
         except Exception as failure:  # noqa: BLE001 - a loop's edge: told of, and the others go on

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -12,10 +13,13 @@ from typing import Final
 from ..errors import EmbeddedError
 from ..home import Home
 from .bridge_process import find_error
-from .processes import ManagedProcess, stop_leftover
+from .processes import ManagedProcess, StopStep, stop_leftover
 
 _TIMEOUT_S: Final = 60.0
 _POLL_S: Final = 0.1
+_STOP: Final = (StopStep(signal.SIGTERM, 35.0),)
+"""It lets a remedy under way end for twenty seconds, and then ends within eight."""
+
 _STARTED: Final = '"daemon.started"'
 """The event in its log, once Postgres answers and all that is set can be used."""
 
@@ -36,6 +40,7 @@ class DaemonProcess:
                 "HAN_SOLO_LOG_LEVEL": "info",
             },
             cwd=Path.cwd(),  # where its .env is read from, as ours was
+            stop=_STOP,
             pid_file=self._pid_file,
         )
 
@@ -49,7 +54,7 @@ class DaemonProcess:
         Raises:
             EmbeddedError: it ended, or did not get there in time; carries its own reason.
         """
-        await stop_leftover(self._pid_file)
+        await stop_leftover(self._pid_file, _STOP)
         await self._process.start()
         deadline = time.monotonic() + _TIMEOUT_S
         while _STARTED not in self._process.read_log_tail(lines=10_000):

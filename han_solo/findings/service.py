@@ -256,6 +256,13 @@ class Findings:
         except asyncpg.UniqueViolationError:
             return None
 
+    async def abandon_remedies(self, agent_id: str, *, epoch: int) -> None:
+        """Close what earlier leaders left running; asked by a leader as it begins."""
+        async with self._db.transaction() as connection:
+            await QUERIES.abandon_remedies(
+                connection, agent_id=agent_id, epoch=epoch, now=self._clock.now()
+            )
+
     async def finish_remedy(self, remedy_id: int, outcome: RemedyOutcome, what: str) -> bool:
         """Close a remedy; False when a later leader has closed it as abandoned."""
         async with self._db.transaction() as connection:

@@ -17,7 +17,7 @@ import httpx
 from han_solo.clock import Clock
 from han_solo.errors import LettaError, LettaUnavailable, LettaUnreachable, SettingsError
 
-from . import faults
+from . import faults, fence
 
 if TYPE_CHECKING:
     from letta_client import AsyncLetta
@@ -81,7 +81,12 @@ class Link:
             doing: what is attempted, for the error's sentence.
             call: makes the request.
             secrets: texts in the request that an error must not repeat.
+
+        Raises:
+            LeadLost: the fence does not hold; nothing was sent.
+            LettaError: as Letta answered.
         """
+        fence.check_fence()
         return await self._once(doing, call, secrets)
 
     async def message(self, doing: str, path: str, body: Mapping[str, object]) -> object:

@@ -108,6 +108,10 @@ class Cable:
         self._server.close()
         await self._server.wait_closed()
 
+    @property
+    def is_in_use(self):
+        return bool(self._writers)
+
     def cut(self):
         self.is_cut = True
         for writer in self._writers:

@@ -37,6 +37,53 @@ temperature = 0.3
 max_tokens = 4096
 """
 
+SLOW_GUARD = '''
+import asyncio
+import os
+from pathlib import Path
+
+from han_solo import CheckContext, Finding, RemedyContext, guard
+from han_solo.errors import HanSoloError
+
+OWN, ME = Path(__file__).parents[1], os.getpid()
+
+
+async def _mend(context: RemedyContext, findings: tuple[Finding, ...]) -> str:
+    (OWN / f"began-{ME}").touch()
+    while not (OWN / f"go-{ME}").exists():
+        await asyncio.sleep(0.02)
+    try:
+        await context.letta_writes.add_tags(context.agent_id, [f"mended-by-{ME}"])
+    except HanSoloError as error:
+        (OWN / f"{type(error).__name__}-{ME}").touch()
+        raise
+    (OWN / f"wrote-{ME}").touch()
+    return "A tag was added."
+
+
+@guard(every_s=1, incident="slow", mode="repair", remedy=_mend)
+async def slow(context: CheckContext) -> tuple[Finding, ...]:
+    """Find an agent that nobody mended."""
+    tags = (await context.agent()).tags
+    if any(tag.startswith("mended-by-") for tag in tags):
+        return ()
+    return (Finding(key="it", summary="Nobody mended it.", hint="Mend it."),)
+'''
+SLOW_PAGE = """\
+# Slow
+
+Guard: `slow`.
+
+## What happened
+It.
+## Why
+It was so.
+## How it is found
+By looking.
+## What repairs it
+The remedy.
+"""
+
 
 @dataclass
 class Installation:
@@ -49,9 +96,11 @@ class Installation:
     gateway: LettaGateway
     agent_id: str
     log: Path
+    own: Path
+    """Where guards of a test's own may lie, as an operator's do."""
     processes: list[asyncio.subprocess.Process] = field(default_factory=list)
 
-    async def start(self, **more: str) -> asyncio.subprocess.Process:
+    async def start(self, *, is_waited_for: bool = True, **more: str) -> asyncio.subprocess.Process:
         """Start a daemon and wait until it leads or stands by."""
         with self.log.open("ab") as log:
             process = await asyncio.create_subprocess_exec(
@@ -65,7 +114,8 @@ class Installation:
                 stderr=log,
             )
         self.processes.append(process)
-        await self.wait(lambda: self.state_of(process))
+        if is_waited_for:
+            await self.wait(lambda: self.state_of(process))
         return process
 
     async def state_of(self, process: asyncio.subprocess.Process) -> str | None:
@@ -109,6 +159,24 @@ class Installation:
             "SELECT * FROM han_solo.remedies ORDER BY id"
         )
         return rows
+
+    def add_slow_guard(self) -> None:
+        """Add a guard whose remedy waits for ``let_go``, then puts its process's id onto the agent.
+
+        It notes that it has begun, and what came of its write.
+        """
+        pages = self.own / "docs" / "incidents"
+        pages.mkdir(parents=True)
+        (pages / "slow.md").write_text(SLOW_PAGE, encoding="utf-8")
+        (self.own / "guards" / "slow.py").write_text(SLOW_GUARD, encoding="utf-8")
+
+    def let_go(self, process: asyncio.subprocess.Process) -> None:
+        """Let the slow remedy of a process go on."""
+        (self.own / f"go-{process.pid}").touch()
+
+    async def note_of(self, process: asyncio.subprocess.Process, note: str) -> bool:
+        """Say whether the slow remedy of a process has left this note."""
+        return (self.own / f"{note}-{process.pid}").exists()
 
     async def end_all(self) -> None:
         for process in self.processes:
@@ -160,6 +228,8 @@ async def open_installation(
     ):
         await bridge.wait_health(lambda found: found["sync"]["tools_in_sync"])
         agent_id = await db.fetchval("SELECT agent_id FROM han_solo.agents")
+        own = tmp_path / "own"
+        (own / "guards").mkdir(parents=True)
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(tmp_path),
@@ -173,9 +243,10 @@ async def open_installation(
             "HAN_SOLO_BRIDGE_NAME": name,
             "HAN_SOLO_LOG_FORMAT": "json",
             "HAN_SOLO_GUARD_EVERY_S": "context_window=1,reasoner_off=1",
+            "HAN_SOLO_EXTENSIONS": str(own),
         }
         installation = Installation(
-            environment, door, db, http, gateway, agent_id, tmp_path / "daemon.log"
+            environment, door, db, http, gateway, agent_id, tmp_path / "daemon.log", own
         )
         try:
             yield installation

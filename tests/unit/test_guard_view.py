@@ -16,7 +16,7 @@ from han_solo.cli import guard_output, guard_view, run
 from han_solo.cli.guard_session import Row, _run_while_leading, pick
 from han_solo.cli.guard_watch import Watch
 from han_solo.daemon.choice import Choice
-from han_solo.daemon.leadership import Lead
+from han_solo.daemon.lease import Lead, elapsed_s
 from han_solo.daemon.report import GuardReport, RemedyReport
 from han_solo.declare import GuardSpec
 from han_solo.errors import DatabaseRefused, DatabaseUnavailable, UsageError
@@ -279,8 +279,12 @@ async def test_the_table_of_a_watch_has_the_guards_their_findings_and_what_is_aw
 # Leading from a terminal
 
 
+def lead_now() -> Lead:
+    return Lead(1, lease_s=60, asked_s=elapsed_s())
+
+
 async def test_what_is_under_way_is_cut_off_when_the_lead_is_lost() -> None:
-    lead, cut = Lead(1), asyncio.Event()
+    lead, cut = lead_now(), asyncio.Event()
 
     async def work() -> None:
         lead.lost.set()
@@ -301,6 +305,6 @@ async def test_what_is_done_while_leading_is_returned_and_what_failed_raises() -
     async def work() -> int:
         return 5
 
-    assert await _run_while_leading(Lead(1), work()) == 5
+    assert await _run_while_leading(lead_now(), work()) == 5
     with pytest.raises(UsageError, match="No"):
-        await _run_while_leading(Lead(1), fail())
+        await _run_while_leading(lead_now(), fail())
