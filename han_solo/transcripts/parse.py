@@ -37,6 +37,16 @@ EVENTS: Final = frozenset(
 )
 """Known types that say nothing by themselves."""
 
+MAX_ID_CHARS: Final = 400
+"""Ids are 36 characters; what is longer comes of damage, and would not fit into an index."""
+
+_MAX_TOKENS: Final = 2**53
+_YEARS: Final = range(2000, 2200)
+"""A time outside is damage; the first and last years have no UTC in every zone."""
+
+_FAULTS: Final = (msgspec.MsgspecError, UnicodeDecodeError, BadMessage, RecursionError)
+"""What a line can do to the fast way; nesting without end is the last."""
+
 _TITLES: Final = frozenset({"custom-title", "ai-title", "agent-name"})
 _SPEAKS: Final = frozenset({"user", "assistant"})
 
@@ -73,7 +83,7 @@ def _is_whole(line: bytes) -> bool:
         return False
     try:
         msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _FAULTS:
         return False
     return True
 
@@ -83,7 +93,7 @@ def _parse_line(line: bytes, offset: int, found: Parsed, shapes: tuple[Shape, ..
         record = record_decoder.decode(line)
         row = build_row(record, line, offset, shapes)
         found.rows.append(row if b"\\u0000" not in line else clean(row, found))
-    except (msgspec.MsgspecError, UnicodeDecodeError, BadMessage):
+    except _FAULTS:
         Salvage(offset, found, build_row, clean).take(line)
 
 
@@ -92,7 +102,7 @@ def build_row(record: Record, line: bytes, offset: int, shapes: tuple[Shape, ...
 
     Raises:
         BadMessage: it should have a message and has none that can be read.
-        msgspec.MsgspecError: a part of it has not its shape.
+        msgspec.MsgspecError, RecursionError: a part of it has not its shape.
     """
     kind: Kind
     text, raw, subtype = "", None, record.subtype or ""
@@ -138,19 +148,19 @@ def build_row(record: Record, line: bytes, offset: int, shapes: tuple[Shape, ...
     return Row(
         offset,
         len(line),
-        record.sessionId,
-        record.agentId,
-        record.uuid,
-        record.parentUuid,
+        _id(record.sessionId),
+        _id(record.agentId),
+        _id(record.uuid),
+        _id(record.parentUuid),
         kind,
-        subtype,
+        subtype[:MAX_ID_CHARS],
         _moment(record.timestamp),
         record.cwd,
         text,
         raw,
         _digest(record, line),
-        message.id if message else None,
-        message.model if message else None,
+        _id(message.id) if message else None,
+        _id(message.model) if message else None,
         _tokens(usage) if usage else None,
         redacted,
     )
@@ -200,13 +210,21 @@ def _digest(record: Record, line: bytes) -> bytes:
     return digest.digest()
 
 
+def _id(value: str | None) -> str | None:
+    return value if value is None or len(value) <= MAX_ID_CHARS else value[:MAX_ID_CHARS]
+
+
 def _tokens(usage: Usage) -> tuple[int, int, int, int]:
     return (
-        usage.input_tokens or 0,
-        usage.output_tokens or 0,
-        usage.cache_creation_input_tokens or 0,
-        usage.cache_read_input_tokens or 0,
+        _count(usage.input_tokens),
+        _count(usage.output_tokens),
+        _count(usage.cache_creation_input_tokens),
+        _count(usage.cache_read_input_tokens),
     )
+
+
+def _count(tokens: int | None) -> int:
+    return min(max(tokens or 0, 0), _MAX_TOKENS)
 
 
 def _plain(content: msgspec.Raw) -> str:
@@ -228,4 +246,4 @@ def _moment(text: str | None) -> datetime | None:
         found = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found if found.tzinfo else None
+    return found if found.tzinfo and found.year in _YEARS else None

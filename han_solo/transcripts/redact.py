@@ -73,3 +73,8 @@ def redact(text: str, shapes: tuple[Shape, ...] = SHAPES) -> tuple[str, int]:
             text, found = shape.subn(mark, text)
             count += found
     return text, count
+
+
+def redact_bytes(data: bytes) -> bytes:
+    """Do the same with bytes of no known encoding; those around a secret stay as they are."""
+    return redact(data.decode("latin-1"))[0].encode("latin-1")

@@ -52,6 +52,54 @@ def test_each_damage_is_named_and_costs_no_line_beside_it(damage):
     assert not any("\x00" in row.text for row in found.rows)
 
 
+def test_a_record_behind_a_torn_one_on_its_line_is_found():
+    torn = GOOD[0][:-20]
+    found = parse(join(torn + GOOD[1], GOOD[4]))
+
+    assert found.rows[0].text == parse(join(GOOD[1])).rows[0].text
+    assert len(found.rows) == 2
+    assert [(each.kind, each.raw) for each in found.damage] == [("broken", torn)]
+
+
+def test_parts_of_a_torn_record_are_not_taken_for_records():
+    part = json.dumps({"type": "text", "text": "x"}).encode()
+    found = parse(join(b'{"type":"user","message":{"content":[' + part + b"," + part))
+
+    assert found.rows == []
+    assert found.count_damage() == {"broken": 1}
+
+
+@pytest.mark.parametrize(
+    "value", [b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 9_000 + b"1" + b"}" * 9_000, b"9" * 9_999]
+)
+@pytest.mark.parametrize("name", [b"message", b"news"])
+def test_nesting_and_numbers_without_end_cost_one_line_at_most(name, value):
+    strange = GOOD[0][:-1] + b',"' + name + b'":' + value + b"}"
+    found = parse(join(GOOD[0], strange, GOOD[4]))
+
+    assert {parse(join(each)).rows[0].text for each in (GOOD[0], GOOD[4])} <= {
+        row.text for row in found.rows
+    }
+    assert len(found.rows) + len(found.damage) == 3
+
+
+def test_what_the_database_could_not_hold_is_cut_to_what_it_can():
+    strange = said("assistant", "Hi") | {"uuid": "u" * 9_000}
+    strange["timestamp"] = "0001-01-01T00:00:00+14:00"
+    strange["message"]["usage"] = {"input_tokens": 10**30, "output_tokens": -1}
+    (row,) = parse(join(json.dumps(strange).encode())).rows
+
+    assert (len(row.uuid), row.at, row.usage) == (400, None, (2**53, 0, 0, 0))
+
+
+def test_secrets_are_taken_out_of_quarantined_bytes_too():
+    secret = b"ghp_" + b"c" * 36
+    (damage,) = parse(join(b'{"type":"user","message":{"content":"\xff ' + secret)).damage[1:]
+
+    assert secret not in damage.raw
+    assert damage.raw.endswith(b"[redacted: github_token]")
+
+
 def test_a_torn_last_line_waits_until_it_ends():
     data = join(GOOD[0]) + GOOD[1]
     torn = parse(data[:-3])
