@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .blocks.service import Blocks
     from .letta.gateway import LettaGateway
     from .memory.notecards import Notecards
+    from .transcripts.service import Transcripts
     from .turns.service import Turns
 
 
@@ -28,6 +29,7 @@ class MemoryContext:
 
     principal: Principal
     notecards: Notecards
+    transcripts: Transcripts
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ MEMORY_READ: Final = "memory:read"
 MEMORY_WRITE: Final = "memory:write"
 BLOCKS_READ: Final = "blocks:read"
 BLOCKS_WRITE: Final = "blocks:write"
+TRANSCRIPTS_READ: Final = "transcripts:read"
 OPERATOR_READ: Final = "operator:read"
 OPERATOR_WRITE: Final = "operator:write"
 ADMIN: Final = "admin"
@@ -31,6 +32,7 @@ SCOPES: Final[dict[str, str]] = {
     MEMORY_WRITE: "write them",
     BLOCKS_READ: "read the agent's core blocks",
     BLOCKS_WRITE: "write the core blocks that the agent spec lets this kind of caller write",
+    TRANSCRIPTS_READ: "read what was said in Claude Code sessions",
     OPERATOR_READ: "read what only the operator is shown, such as plans and findings",
     OPERATOR_WRITE: "message the agent, and destructive tools",
     ADMIN: "the admin routes: sync the tools, read the agent's state",
@@ -38,8 +40,10 @@ SCOPES: Final[dict[str, str]] = {
 
 KIND_SCOPES: Final[dict[Audience, frozenset[str]]] = {
     # The narrowest: it can not sync, erase, prune, switch a model or message itself.
-    "agent": frozenset({MEMORY_READ, MEMORY_WRITE, BLOCKS_READ, BLOCKS_WRITE}),
-    "client": frozenset({MEMORY_READ, MEMORY_WRITE, BLOCKS_READ, BLOCKS_WRITE, OPERATOR_READ}),
+    "agent": frozenset({MEMORY_READ, MEMORY_WRITE, BLOCKS_READ, BLOCKS_WRITE, TRANSCRIPTS_READ}),
+    "client": frozenset(
+        {MEMORY_READ, MEMORY_WRITE, BLOCKS_READ, BLOCKS_WRITE, TRANSCRIPTS_READ, OPERATOR_READ}
+    ),
     "operator": frozenset(SCOPES),
 }
 

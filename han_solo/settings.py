@@ -151,6 +151,13 @@ class Settings(BaseSettings):
     """Backups that are kept; older ones are taken away after a new one was proven whole. Two weeks
     of nights leave time to notice what went wrong."""
 
+    transcripts: Annotated[tuple[Path, ...], NoDecode] = (Path("~/.claude/projects"),)
+    """Directories with Claude Code's transcripts, a folder for each project, separated by `:`."""
+
+    transcripts_excluded: Annotated[tuple[str, ...], NoDecode] = ()
+    """Projects whose transcripts are not read, separated by commas: paths or patterns, such as
+    `/home/me/private*`."""
+
     extensions: Annotated[tuple[Path, ...], NoDecode] = ()
     """Directories of your own with `tools/`, `guards/` or `jobs/` in them, separated by `:`. One
     that others may write is refused."""
@@ -209,12 +216,14 @@ class Settings(BaseSettings):
     log_format: Literal["auto", "json", "console"] = "auto"
     """`auto` is `console` on a terminal and `json` elsewhere. Logs go to stderr."""
 
-    @field_validator("extensions", mode="before")
+    @field_validator("extensions", "transcripts", mode="before")
     @classmethod
     def _split_paths(cls, value: object) -> object:
         return tuple(filter(None, value.split(os.pathsep))) if isinstance(value, str) else value
 
-    @field_validator("bridge_allowed_hosts", "bridge_allowed_origins", mode="before")
+    @field_validator(
+        "bridge_allowed_hosts", "bridge_allowed_origins", "transcripts_excluded", mode="before"
+    )
     @classmethod
     def _split_commas(cls, value: object) -> object:
         if isinstance(value, str):

@@ -169,14 +169,22 @@ class BridgeBackend:
         if principal.agent_id is None:
             caller = replace(principal, agent_id=self._agent_id)
         if spec.context == "memory":
-            return MemoryContext(principal=caller, notecards=data.notecards)
+            return MemoryContext(
+                principal=caller, notecards=data.notecards, transcripts=data.transcripts
+            )
         agent_id = self._require_agent(caller)
         blocks = self._blocks(data, agent_id, Author.of(caller))
         if spec.context == "block":
-            return BlockContext(principal=caller, notecards=data.notecards, blocks=blocks)
+            return BlockContext(
+                principal=caller,
+                notecards=data.notecards,
+                transcripts=data.transcripts,
+                blocks=blocks,
+            )
         return OperatorContext(
             principal=caller,
             notecards=data.notecards,
+            transcripts=data.transcripts,
             blocks=blocks,
             letta=self._letta.gateway,
             turns=build_turns(

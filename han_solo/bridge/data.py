@@ -12,6 +12,7 @@ from ..reconcile.known import KnownAgent
 from ..store.database import Database
 from ..store.migrate import apply_migrations
 from ..tokens.service import Tokens
+from ..transcripts.service import Transcripts
 from .own_tokens import ensure_agent_token
 
 
@@ -22,6 +23,7 @@ class Data:
     database: Database
     tokens: Tokens
     notecards: Notecards
+    transcripts: Transcripts
     block_versions: BlockVersions
     known: KnownAgent
     agent_token: str
@@ -52,6 +54,7 @@ async def open_data(connections: Connections, agent_name: str, clock: Clock) -> 
             database=database,
             tokens=tokens,
             notecards=Notecards(database, clock),
+            transcripts=Transcripts(database, clock),
             block_versions=BlockVersions(database, clock),
             known=KnownAgent(database, agent_name, clock),
             agent_token=await ensure_agent_token(tokens, connections.home),

@@ -20,7 +20,17 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-_FAMILIES: Final = ("backups", "blocks", "guards", "jobs", "tokens", "tools", "providers", "letta")
+_FAMILIES: Final = (
+    "backups",
+    "blocks",
+    "guards",
+    "jobs",
+    "tokens",
+    "tools",
+    "transcripts",
+    "providers",
+    "letta",
+)
 """Modules whose ``app`` is a group of commands."""
 
 _COMMANDS: Final = (

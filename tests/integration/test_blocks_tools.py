@@ -29,7 +29,9 @@ class Tools:
         author = author or Author("agent", "agent")
         principal = Principal("agent", "agent", frozenset(), "agent-1")
         self.blocks = lab.blocks(author, **options)
-        self._context = BlockContext(principal, notecards=None, blocks=self.blocks)
+        self._context = BlockContext(
+            principal, notecards=None, transcripts=None, blocks=self.blocks
+        )
 
     def __getattr__(self, name):
         spec = load_registry().get(name)

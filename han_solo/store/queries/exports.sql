@@ -10,6 +10,36 @@ SELECT to_jsonb(n)::text AS line
 FROM memory.notecards AS n
 ORDER BY n.id;
 
+-- name: export_transcripts()
+-- Every record of every transcript, with the session it belongs to.
+SELECT (to_jsonb(t) || jsonb_build_object('digest', encode(t.digest, 'hex')))::text AS line
+FROM memory.transcripts AS t
+ORDER BY t.id;
+
+-- name: export_transcript_sessions()
+-- The sessions of transcripts.
+SELECT to_jsonb(s)::text AS line
+FROM memory.transcript_sessions AS s
+ORDER BY s.session_id;
+
+-- name: export_transcript_files()
+-- Which transcripts were read, and how far.
+SELECT to_jsonb(f)::text AS line
+FROM memory.transcript_files AS f
+ORDER BY f.id;
+
+-- name: export_transcript_usage()
+-- The tokens of transcripts, by API message.
+SELECT to_jsonb(u)::text AS line
+FROM memory.transcript_usage AS u
+ORDER BY u.message_id;
+
+-- name: export_transcript_damage()
+-- What was wrong in transcripts, with the bytes as hex.
+SELECT to_jsonb(d)::text AS line
+FROM memory.transcript_damage AS d
+ORDER BY d.file_id, d.generation, d.file_offset, d.position;
+
 -- name: export_agents()
 -- The agents that are known, by the names of their specs.
 SELECT to_jsonb(a)::text AS line

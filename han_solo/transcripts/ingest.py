@@ -1,0 +1,328 @@
+"""Bring transcripts into Postgres: what is new in each file, once, with the place it was read to.
+
+A piece of a file is copied into a table of the transaction's own, moved from there into the
+records, and committed together with how far the file was read: a crash at any moment loses nothing
+and doubles nothing. A file is known by device, inode, size and the bytes before that place; one
+that was rewritten is read again from its beginning, and what is known already stays as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from .. import logs
+from ..clock import Clock
+from ..store.database import Connection, Database
+from .discover import Found, discover
+from .model import QUARANTINED, Parsed, Row
+from .parse import parse
+from .queries import QUERIES
+
+PIECE_BYTES: Final = 8 * 1024 * 1024
+"""Large enough that a commit costs little, small enough that one does not fill the memory."""
+
+TAIL_BYTES: Final = 256
+"""Of what was read last: other bytes at that place are another file."""
+
+COLUMNS: Final = (
+    "session_id", "parent_id", "agent_id", "project", "file_offset", "kind", "subtype", "uuid",
+    "parent_uuid", "at", "text", "raw", "digest", "message_id", "model", "input_tokens",
+    "output_tokens", "cache_write_tokens", "cache_read_tokens",
+)  # fmt: skip
+STAGING: Final = "transcript_staging"
+
+_log = logs.get("transcripts")
+
+
+@dataclass(slots=True)
+class SyncReport:
+    """What a sync did, in figures; ``new`` rows are those that were not known."""
+
+    files: int = 0
+    read: int = 0
+    unreadable: int = 0
+    bytes: int = 0
+    records: int = 0
+    new: int = 0
+    redacted: int = 0
+    kinds: Counter[str] = field(default_factory=Counter)
+    damage: Counter[str] = field(default_factory=Counter)
+    duration_s: float = 0.0
+
+    @property
+    def quarantined(self) -> int:
+        return sum(count for kind, count in self.damage.items() if kind in QUARANTINED)
+
+    def to_json(self) -> dict[str, object]:
+        """Return it as JSON values."""
+        return {
+            "files": self.files,
+            "read": self.read,
+            "unreadable": self.unreadable,
+            "bytes": self.bytes,
+            "records": self.records,
+            "new": self.new,
+            "redacted": self.redacted,
+            "quarantined": self.quarantined,
+            "kinds": dict(sorted(self.kinds.items())),
+            "damage": dict(sorted(self.damage.items())),
+            "duration_s": round(self.duration_s, 3),
+        }
+
+
+@dataclass(slots=True)
+class _File:
+    """What is known of a file."""
+
+    id: int
+    path: str
+    device: int
+    inode: int
+    generation: int
+    read_to: int
+    tail: bytes
+    size: int
+    changed_ns: int
+
+    def is_as_it_was(self, found: Found) -> bool:
+        return (
+            self.device == found.device
+            and self.inode == found.inode
+            and self.size == found.size
+            and self.changed_ns == found.changed_ns
+        )
+
+
+async def sync(
+    db: Database,
+    roots: Sequence[Path],
+    *,
+    excluded: Sequence[str] = (),
+    machine: str | None = None,
+    clock: Clock | None = None,
+) -> SyncReport:
+    """Bring what is new in the transcripts of this machine into Postgres.
+
+    Args:
+        db: the database.
+        roots: directories with a folder for each project.
+        excluded: names or patterns of projects that are not read.
+        machine: this machine's name; its own by default.
+        clock: the time.
+    """
+    began = time.monotonic()
+    sync_ = _Sync(db, machine or socket.gethostname(), clock or Clock())
+    for found in await asyncio.to_thread(lambda: list(discover(roots, excluded))):
+        await sync_.file(found)
+    report = sync_.report
+    report.duration_s = time.monotonic() - began
+    _log.info("transcripts.synced", **{k: v for k, v in report.to_json().items() if k != "kinds"})
+    return report
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    """How far a file was read, and how the disk had it then."""
+
+    read_to: int
+    tail: bytes
+    size: int
+    changed_ns: int
+
+
+class _Sync:
+    def __init__(self, db: Database, machine: str, clock: Clock) -> None:
+        self._db = db
+        self._machine = machine
+        self._clock = clock
+        self._known: dict[str, _File] | None = None
+        self.report = SyncReport()
+
+    async def file(self, found: Found) -> None:
+        """Read what is new in a file."""
+        self.report.files += 1
+        known = (await self._load()).get(found.path)
+        if known is not None and known.is_as_it_was(found):
+            return
+        try:
+            with Path(found.path).open("rb", buffering=0) as file:  # noqa: ASYNC230 local
+                await self._read(found, known, file.fileno())
+        except _Overtaken:
+            _log.info("transcripts.file_read_elsewhere", path=found.path)
+        except OSError as error:
+            self.report.unreadable += 1
+            _log.warning("transcripts.file_not_read", path=found.path, reason=str(error))
+
+    async def _load(self) -> dict[str, _File]:
+        if self._known is None:
+            async with self._db.connection() as connection:
+                rows = QUERIES.list_files(connection, machine=self._machine)
+                self._known = {row["path"]: _build(row) async for row in rows}
+        return self._known
+
+    async def _read(self, found: Found, known: _File | None, descriptor: int) -> None:
+        self.report.read += 1
+        if known is None or not _continues(found, known, descriptor):
+            known = await self._open(found)
+        pending = b""
+        at = known.read_to
+        while True:
+            data = await asyncio.to_thread(os.pread, descriptor, PIECE_BYTES, at + len(pending))
+            piece = pending + data
+            is_end = len(data) < PIECE_BYTES
+            # Only the end of the file may be an unfinished line that is whole by chance.
+            usable = piece if is_end else piece[: piece.rfind(b"\n") + 1]
+            if not usable:
+                if is_end:
+                    break
+                pending = piece  # a line longer than a piece
+                continue
+            parsed = await asyncio.to_thread(parse, usable, at)
+            size = found.size if is_end else known.size
+            changed_ns = found.changed_ns if is_end else known.changed_ns
+            at += parsed.consumed
+            length = min(TAIL_BYTES, at)
+            tail = _digest(os.pread(descriptor, length, at - length)) if length else b""
+            await self._store(found, known, parsed, _Mark(at, tail, size, changed_ns))
+            pending = b""
+            if is_end:
+                break
+
+    async def _open(self, found: Found) -> _File:
+        async with self._db.transaction() as connection:
+            row = await QUERIES.open_file(
+                connection,
+                machine=self._machine,
+                path=found.path,
+                device=found.device,
+                inode=found.inode,
+                read_at=self._clock.now(),
+            )
+        return _build(row)
+
+    async def _store(
+        self,
+        found: Found,
+        known: _File,
+        parsed: Parsed,
+        mark: _Mark,
+    ) -> None:
+        """Store a piece and how far it goes, together."""
+        async with self._db.transaction() as connection:
+            new = 0
+            if parsed.rows:
+                new = await self._copy(connection, found, known, parsed)
+            await self._note_damage(connection, known, parsed, self._clock.now())
+            advanced = await QUERIES.advance_file(
+                connection,
+                id=known.id,
+                read_from=known.read_to,
+                read_to=mark.read_to,
+                tail=mark.tail,
+                size=mark.size,
+                changed_ns=mark.changed_ns,
+                read_at=self._clock.now(),
+            )
+            if advanced is None:
+                raise _Overtaken
+        known.read_to, known.tail = mark.read_to, mark.tail
+        self._count(parsed, new)
+
+    async def _copy(
+        self, connection: Connection, found: Found, known: _File, parsed: Parsed
+    ) -> int:
+        await QUERIES.make_staging(connection)
+        await connection.copy_records_to_table(
+            STAGING, records=_records(found, parsed.rows), columns=COLUMNS
+        )
+        new = await QUERIES.take_staging(connection, file_id=known.id, generation=known.generation)
+        await QUERIES.take_sessions(connection)
+        await QUERIES.take_usage(connection)
+        return new
+
+    @staticmethod
+    async def _note_damage(
+        connection: Connection, known: _File, parsed: Parsed, now: datetime
+    ) -> None:
+        for position, damage in enumerate(parsed.damage):
+            await QUERIES.note_damage(
+                connection,
+                file_id=known.id,
+                generation=known.generation,
+                file_offset=damage.offset,
+                position=position,
+                kind=damage.kind,
+                raw=damage.raw,
+                found_at=now,
+            )
+
+    def _count(self, parsed: Parsed, new: int) -> None:
+        report = self.report
+        report.bytes += parsed.consumed
+        report.records += len(parsed.rows)
+        report.new += new
+        report.redacted += sum(row.redacted for row in parsed.rows)
+        report.kinds += parsed.count_kinds()
+        report.damage += parsed.count_damage()
+
+
+class _Overtaken(Exception):
+    """Another process read the file meanwhile; what it stored stands."""
+
+
+def _continues(found: Found, known: _File, descriptor: int) -> bool:
+    """Say whether a file is the one that was read, with more at its end."""
+    if (known.device, known.inode) != (found.device, found.inode) or found.size < known.read_to:
+        return False
+    length = min(TAIL_BYTES, known.read_to)
+    if not length:
+        return True
+    return _digest(os.pread(descriptor, length, known.read_to - length)) == known.tail
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def _records(found: Found, rows: Sequence[Row]) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows as the staging table has them."""
+    side_agent, of_file = found.side_agent, found.session
+    for row in rows:
+        session = row.session_id or of_file or found.path
+        agent = row.agent_id or side_agent
+        parent = session if agent else None
+        usage = row.usage or (None, None, None, None)
+        yield (
+            f"{session}/{agent}" if agent else session,
+            parent,
+            agent,
+            row.cwd or found.project,
+            row.offset,
+            row.kind,
+            row.subtype,
+            row.uuid or "",
+            row.parent_uuid,
+            row.at,
+            row.text,
+            row.raw,
+            row.digest,
+            row.message_id,
+            row.model,
+            *usage,
+        )
+
+
+def _build(row: Any) -> _File:
+    fields = dict(row)
+    fields["inode"], fields["changed_ns"] = int(fields["inode"]), int(fields["changed_ns"])
+    return _File(**fields)
