@@ -92,7 +92,8 @@ def run(tmp_path, monkeypatch):
     app = typer.Typer()
     app.add_typer(tools.app, name="tools")
     app.command("other")(lambda: None)  # a lone group would be run without its name
-    return lambda *arguments: CliRunner().invoke(app, ["tools", *arguments])
+    wide = {"COLUMNS": "120"}  # so that no cell is folded
+    return lambda *arguments: CliRunner().invoke(app, ["tools", *arguments], env=wide)
 
 
 def test_tools_lists_the_operators_own_too(run):
