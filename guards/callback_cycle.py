@@ -17,7 +17,10 @@ _LETTA_OWN: Final = frozenset(
 """Letta's tools that message agents, the caller among them."""
 
 _MESSAGES: Final = re.compile(r"/messages\b|\.messages\.(?:create|stream)|send_message_to_agent")
-_LETTA: Final = re.compile(r"letta_client|/v1/agents|LETTA_BASE_URL|localhost:8283")
+_LETTA: Final = re.compile(
+    r"letta_client|/v1/agents|LETTA_BASE_URL|localhost:8283|\bclient\.agents\b"
+)
+"""``client``: Letta puts its SDK's client into the sandbox of every custom tool, unasked."""
 
 
 async def _detach(context: RemedyContext, findings: tuple[Finding, ...]) -> str:

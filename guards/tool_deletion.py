@@ -12,7 +12,7 @@ from han_solo.findings.snapshots import Attachment
 from han_solo.reconcile.plan import AttachTool, RegisterServer, RegisterTool, UpdateServer
 
 MEANT_AFTER: Final = timedelta(days=7)
-"""A tool of somebody else's that is gone for so long was deleted on purpose."""
+"""A tool that can not be brought back and is gone for so long was deleted on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ async def _bring_back(context: RemedyContext, findings: tuple[Finding, ...]) -> 
 async def tool_deletion(context: CheckContext) -> tuple[Finding, ...]:
     """Find tools that a known agent had, that it has no more and that Letta has no more either.
 
-    Ours are registered anew and attached by name, for every known agent. Tools of others are
-    reported for a week: nobody but their owner can bring them back.
+    Ours are registered anew and attached by name, for every known agent. Tools of others, and ours
+    that are declared no more, are reported for a week: they can not be brought back from here.
     """
     ids = {tool.id for tool in await context.letta.fetch_tools()}
     lost: dict[str, dict[str, Attachment]] = {}
@@ -80,20 +80,16 @@ def _build(context: CheckContext, lost: _Lost) -> Finding | None:
     attachments: Sequence[Attachment] = tuple(lost.agents.values())
     since = min((a.missing_since or context.now) for a in attachments)
     seen = max(a.seen_at for a in attachments)
-    is_ours = lost.name in context.declared_tools or any(
-        a.server == context.bridge_name for a in attachments
-    )
-    if not is_ours and context.now - since > MEANT_AFTER:
+    is_declared = lost.name in context.declared_tools
+    if not is_declared and context.now - since > MEANT_AFTER:
         return None
     agents = ", ".join(sorted(lost.agents))
     return Finding(
         key=lost.name,
         summary=f"The tool {lost.name} was deleted from Letta; {agents} had it, last seen "
         f"{seen:%Y-%m-%d %H:%M:%S} UTC.",
-        hint="In mode repair it is registered anew and attached by name; by hand: sync-tools."
-        if is_ours
-        else "It is not han-solo's: whoever made it has to make it again.",
-        severity="critical" if is_ours else "warning",
+        hint=_build_hint(context, attachments, is_declared=is_declared),
+        severity="critical" if is_declared else "warning",
         detail={
             "agents": sorted(lost.agents),
             "tool_ids": sorted({a.tool_id for a in attachments}),
@@ -102,3 +98,13 @@ def _build(context: CheckContext, lost: _Lost) -> Finding | None:
             "missing_since": since.isoformat(),
         },
     )
+
+
+def _build_hint(
+    context: CheckContext, attachments: Sequence[Attachment], *, is_declared: bool
+) -> str:
+    if is_declared:
+        return "In mode repair it is registered anew and attached by name; by hand: sync-tools."
+    if any(attachment.server == context.bridge_name for attachment in attachments):
+        return "No file in tools/ declares it any more: put one back, or wait a week."
+    return "It is not han-solo's: whoever made it has to make it again."

@@ -101,8 +101,10 @@ def _bind_context(spec: ToolSpec, bind: Bind) -> Callable[..., Awaitable[ToolRes
     async def call(**arguments: Any) -> ToolResult:
         try:
             context = await bind(spec)
-            is_agent = context.principal.kind == "agent"
-            with serving_agent(spec.name) if is_agent else contextlib.nullcontext():
+            caller = context.principal
+            is_agent = caller.kind == "agent"
+            marked = serving_agent(spec.name, caller.agent_id) if is_agent else None
+            with marked or contextlib.nullcontext():
                 value = await spec.function(context, **arguments)
             return build_reply(value, name=spec.name, effect=spec.effect)
         except ToolError:

@@ -16,6 +16,7 @@ import httpx
 
 from han_solo.clock import Clock
 from han_solo.errors import LettaError, LettaUnavailable, LettaUnreachable, SettingsError
+from han_solo.serving import refuse_callback
 
 from . import faults, fence
 
@@ -94,7 +95,11 @@ class Link:
 
         An error of it is not ``retryable``, since the turn may still run; the one exception is
         ``LettaUnreachable``, after which nothing was sent.
+
+        Raises:
+            CallbackRefused: from inside a tool call that an agent waits for; nothing was sent.
         """
+        refuse_callback()
         try:
             return await self.write(
                 doing,

@@ -33,7 +33,8 @@ class MessageCalls(AgentCalls):
 
         Raises:
             AgentBusy: the floor is no longer held; nothing was sent.
-            CallbackRefused: from inside a tool call that an agent waits for; nothing was sent.
+            CallbackRefused: from inside a tool call that an agent waits for, or while this one
+                waits for a call that is served here; nothing was sent.
             ApprovalPending: the agent waits for an approval and took no message.
             ModelFailed: the model failed. Whether the message was kept, its run tells.
         """
@@ -43,7 +44,7 @@ class MessageCalls(AgentCalls):
                 f"max_steps is {max_steps}; a turn takes one step at least.",
                 hint="Give 1 or more, or leave it out for Letta's own 50.",
             )
-        refuse_callback()
+        refuse_callback(floor.agent_id)
         floor.require_held()
         answer = await self._of_agent(
             floor.agent_id,

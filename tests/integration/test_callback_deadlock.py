@@ -6,6 +6,7 @@ hundred tool calls without a gap do no harm.
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -98,6 +99,16 @@ async def search_signals(context: MemoryContext) -> str:
     return "never"
 
 
+@tool(effect="read")
+async def warm_memory(context: MemoryContext) -> str:
+    """Warm up; this one slipped through and messages from a thread that knows of no call."""
+    gateway: LettaGateway = SLIPPED["gateway"]
+    floor = _Floor(str(context.principal.agent_id))
+    loop = asyncio.get_running_loop()
+    await loop.run_in_executor(None, lambda: asyncio.run(gateway.send_message(floor, "Warm?")))
+    return "never"
+
+
 class _Floor:
     def __init__(self, agent_id: str) -> None:
         self.agent_id, self.turn_id = agent_id, uuid.uuid4()
@@ -119,7 +130,7 @@ async def test_calls_without_a_gap_do_no_harm_and_a_callback_is_refused_by_name(
 ) -> None:
     name = f"Ren-{uuid.uuid4().hex[:8]}"
     (tmp_path / "agent.toml").write_text(SPEC.format(name=name))
-    slipped = [spec_of(get_session_brief), spec_of(search_signals)]
+    slipped = [spec_of(function) for function in (get_session_brief, search_signals, warm_memory)]
     letta = connect_letta(letta_server.base_url, letta_server.password, letta_actor["user_id"])
     async with (
         migrated(database_url) as db,
@@ -159,12 +170,16 @@ async def test_calls_without_a_gap_do_no_harm_and_a_callback_is_refused_by_name(
         wanted = [f"{turn}.{n}" for turn in range(calls // 20) for n in range(1, 20, 2)]
         assert block.value.splitlines()[1:] == wanted
 
-        for refused in ("get_session_brief", "search_signals"):
+        for refused, why in {
+            "get_session_brief": "tried to message an agent while an agent waits",
+            "search_signals": "tried to message an agent while an agent waits",
+            "warm_memory": f"The agent {agent_id} waits for the tool warm_memory",
+        }.items():
             reply = await turns.send(
                 script({"call": refused, "args": {}}, {"say": "went on"}), sender="test"
             )
             (found,) = reply.turn.tool_returns
-            assert "tried to message an agent while an agent waits" in found.text
+            assert why in found.text
             assert "went on" in reply.text
         listed = await gateway.fetch_last_runs(agent_id)
-        assert len(listed) == calls // 20 + 2, "no nested turn was begun"
+        assert len(listed) == calls // 20 + 3, "no nested turn was begun"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from han_solo.guard_context import CheckContext
 from tests.integration.guard_fixtures import GuardWorld
 
 
@@ -40,3 +43,24 @@ async def replay(world: GuardWorld) -> None:
     history = await world.findings.history(world.agent_id, "tool_deletion")
     assert len(history) == 3
     assert not any(row.is_open for row in history)
+
+    await _replay_those_that_stay_away(world, theirs)
+
+
+async def _replay_those_that_stay_away(world: GuardWorld, theirs: str) -> None:
+    """One of somebody else's, and one of ours that no file declares any more."""
+    ours = (await world.lab.attached())["tool_02"]
+    world.use(declared=world.lab.services.declared[:2])
+    await world.delete_tool(theirs)
+    await world.delete_tool(ours)
+
+    report = await world.run("tool_deletion")
+
+    assert {row.key: row.severity for row in report.findings} == {
+        "theirs": "warning",
+        "tool_02": "warning",
+    }
+    assert set(await world.lab.attached()) == {"tool_00", "tool_01"}
+    later = world.services.clock.now() + timedelta(days=8)
+    context = CheckContext(world.services, world.agent_id, now=later)
+    assert await world.guards["tool_deletion"].check(context) == (), "meant, after a week"
