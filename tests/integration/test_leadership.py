@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from han_solo.daemon.leadership import Leadership
+from han_solo.errors import LeadLost
+from tests.integration.bridge_fixtures import Cable
 from tests.integration.runner_fixtures import AGENT, NAME, Desk, found, open_desk
 from tests.integration.store_fixtures import migrated, superuser
 
@@ -64,6 +67,43 @@ async def test_a_leader_that_says_nothing_loses_the_lead(database_url):
                 _lead_once(Leadership(db, "ren", holder="spare"), asyncio.Event()), 10
             )
             assert epoch == leader.epoch + 1
+
+
+async def test_a_leader_that_is_cut_off_gives_up_before_another_is_elected(database_url):
+    async with (
+        migrated(database_url) as db,
+        Cable(database_url) as cable,
+        migrated(cable.url) as far,
+        Leadership(far, "ren", idle_s=2, beat_s=0.2).try_lead() as leader,
+    ):
+        assert leader is not None
+        spare = Leadership(db, "ren", holder="spare")
+        waiting = asyncio.create_task(_lead_once(spare, asyncio.Event()))
+        cable.hold()
+        await asyncio.wait_for(leader.lost.wait(), 10)
+        assert not leader.is_held
+        assert not waiting.done()
+        assert await asyncio.wait_for(waiting, 10) == leader.epoch + 1
+        cable.let_go()
+
+
+async def test_a_new_leader_closes_the_remedy_that_another_was_cut_off_in(desk: Desk) -> None:
+    desk.world["g"] = [found()]
+
+    async def wake_too_late(_context: Any, _found: Any) -> str:
+        raise LeadLost
+
+    async with Leadership(desk.db, NAME).try_lead() as old:
+        assert old is not None
+        with pytest.raises(LeadLost):
+            await desk.run(desk.guard("g", remedy=wake_too_late), epoch=old.epoch)
+    (left,) = await desk.findings.list_remedies(AGENT)
+    assert left.outcome is None
+    async with Leadership(desk.db, NAME).try_lead() as new:
+        assert new is not None
+        await desk.findings.abandon_remedies(AGENT, epoch=new.epoch)
+    (closed,) = await desk.findings.list_remedies(AGENT)
+    assert closed.outcome == "abandoned"
 
 
 async def test_waiting_ends_when_asked_to_stop(database_url):
