@@ -84,6 +84,7 @@ async def test_when_all_is_well_every_part_says_so(settings, bridge):
         "tools": "ok",
         "daemon": "warning",
         "guards": "ok",
+        "jobs": "ok",
     }
     assert found.is_well
     assert {part.level for part in examine(Connections(settings), found)} <= {"ok", "warning"}
