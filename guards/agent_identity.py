@@ -5,6 +5,8 @@ from __future__ import annotations
 from han_solo import CheckContext, Finding, guard
 from han_solo.errors import AgentGone
 
+from ._timer_copies import find_timer_copies
+
 
 @guard(every_s=60, incident="agent-orphaned")
 async def agent_identity(context: CheckContext) -> tuple[Finding, ...]:
@@ -35,6 +37,9 @@ async def agent_identity(context: CheckContext) -> tuple[Finding, ...]:
                 severity="critical",
             )
         )
+    timers = await context.timers()
+    if timers is not None:
+        found += find_timer_copies(timers, context.agent_id)
     try:
         await context.agent()
     except AgentGone as error:

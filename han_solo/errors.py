@@ -43,6 +43,7 @@
     │   └── SwitchUnsettled         the same, and the next start is to put the old one back
     ├── AlertFailed                 an alert did not go out; it is tried again
     ├── BridgeError                 the bridge itself
+    ├── TimerError                  launchd or systemd is not here, or did not do what was asked
     └── EmbeddedError               a part that `up` starts
 
 Foreign errors are wrapped where they enter (``raise ... from``); bugs pass through unwrapped.
@@ -343,6 +344,10 @@ class EmbeddingFailed(HanSoloError):
 
 class WeightsMissing(EmbeddingFailed):
     """The weights of the local embedder are not there, or are not those that are expected."""
+
+
+class TimerError(HanSoloError):
+    """launchd or systemd is not here, or did not do what it was asked to."""
 
 
 class EmbeddedError(HanSoloError):

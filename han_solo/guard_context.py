@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .reconcile.services import ReconcileServices
     from .reconcile.spec import AgentSpec, ModelSpec
     from .runs.describe import JobState
+    from .timers.model import TimersView
     from .turns.model import TurnRecord
     from .turns.service import Turns
 
@@ -81,6 +82,8 @@ class GuardServices:
     """How the declared jobs stand; None where there are none."""
     run_due: Callable[[str], Awaitable[str]] | None = None
     """Has a due job run, and says what came of it; None where nobody runs jobs."""
+    load_timers: Callable[[], TimersView] | None = None
+    """Reads the files of the timers that this user has; None where nobody looks."""
 
 
 @dataclass(slots=True)
@@ -198,6 +201,13 @@ class CheckContext:
         """Return how the declared jobs stand; none while all are paused."""
         load = self._services.load_jobs
         return () if load is None else await self._looks.once("jobs", load)
+
+    async def timers(self) -> TimersView | None:
+        """Return the timers that are installed for jobs, as their files say; None: not looked."""
+        load = self._services.load_timers
+        if load is None:
+            return None
+        return await self._looks.once("timers", lambda: asyncio.to_thread(load))
 
     async def turns(self, limit_rows: int = 20) -> Sequence[TurnRecord]:
         """Return the last turns that were sent through us, the newest first."""

@@ -148,12 +148,17 @@ class Home:
 
 
 def write_private(path: Path, text: str) -> None:
+    """Write a 0600 file whole or not at all; it ends in a line break."""
+    write_private_bytes(path, (text + "\n").encode())
+
+
+def write_private_bytes(path: Path, content: bytes) -> None:
     """Write a 0600 file whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle, temporary = tempfile.mkstemp(dir=path.parent)  # 0600 from the start
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).replace(path)

@@ -7,6 +7,7 @@ the home directory, where ``up`` leaves the addresses and secrets of the embedde
 from __future__ import annotations
 
 import os
+import stat
 import zoneinfo
 from collections.abc import Mapping
 from pathlib import Path
@@ -49,6 +50,11 @@ class Settings(BaseSettings):
     cache: Path = Field(default_factory=default_cache)
     """Directory of what can be built again, such as Letta's environment. Default: the user's cache
     directory; as root `/var/cache/han-solo`."""
+
+    env_file: Path | None = None
+    """File that is read in place of `.env`, from whatever directory a command is run in; timers
+    have their secrets from one. It must be there and be readable by you alone (0600). Read from the
+    environment only."""
 
     database_url: SecretStr | None = None
     """Postgres of han-solo's own, `postgresql://user:password@host:port/name`; needs pgvector.
@@ -296,8 +302,9 @@ def load_settings() -> Settings:
     Raises:
         SettingsError: names each variable that is wrong and why.
     """
+    env_file = find_env_file()
     try:
-        return Settings()
+        return Settings(_env_file=env_file)
     except ValidationError as error:
         faults = "; ".join(
             f"{_variable(fault['loc'])}: {_part(fault['loc'])}"
@@ -308,6 +315,34 @@ def load_settings() -> Settings:
             f"The settings can not be used: {faults}.",
             hint="Mend the environment or .env; docs/reference/settings.md lists them all.",
         ) from error
+
+
+def find_env_file() -> Path:
+    """Return the file that is read beside the environment; ``.env`` may be missing.
+
+    Raises:
+        SettingsError: another is set, and it is not there or others may read it.
+    """
+    chosen = os.environ.get("HAN_SOLO_ENV_FILE")
+    if not chosen:
+        return Path(".env")
+    path = Path(chosen).expanduser()
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise SettingsError(
+            f"HAN_SOLO_ENV_FILE={path} can not be read: {error.strerror}.",
+            hint="Name a file that is there; `han-solo launchd install` and `han-solo systemd "
+            "install` write the one of the timers anew.",
+        ) from error
+    if mode & 0o077:
+        raise SettingsError(
+            f"HAN_SOLO_ENV_FILE={path} holds secrets, and others may read it (mode {mode:04o}).",
+            hint=f"Run: chmod 600 {path}",
+        )
+    return path
 
 
 def _require_http(url: str) -> str:

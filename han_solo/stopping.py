@@ -22,6 +22,24 @@ def stop_on_signals() -> Iterator[asyncio.Event]:
             loop.remove_signal_handler(number)
 
 
+@contextlib.contextmanager
+def cancel_on_sigterm() -> Iterator[asyncio.Event]:
+    """Cancel the task within at SIGTERM, so that it closes what it opened; the event says so."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    ending = asyncio.Event()
+
+    def end() -> None:
+        ending.set()
+        task.cancel()
+
+    loop.add_signal_handler(signal.SIGTERM, end)
+    try:
+        yield ending
+    finally:
+        loop.remove_signal_handler(signal.SIGTERM)
+
+
 async def wait_for(*events: asyncio.Event, timeout_s: float) -> bool:
     """Wait until one of the events is set; False when the time is over first."""
     waiting = [asyncio.ensure_future(event.wait()) for event in events]

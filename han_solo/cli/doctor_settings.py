@@ -9,13 +9,12 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Collection, Iterator
-from pathlib import Path
 from typing import Final
 
 import dotenv
 from pydantic import AliasChoices
 
-from ..settings import Settings
+from ..settings import Settings, find_env_file
 from .survey_model import Part
 
 PREFIX: Final = "HAN_SOLO_"
@@ -35,8 +34,8 @@ _LIKENESS: Final = 0.7
 
 
 def examine_variables() -> Iterator[Part]:
-    """Look at the environment and at ``.env`` in the working directory."""
-    env_file = Path(str(Settings.model_config.get("env_file")))
+    """Look at the environment and at the file that is read beside it."""
+    env_file = find_env_file()
     written = dotenv.dotenv_values(env_file) if env_file.is_file() else {}
     for where, names in (("the environment", os.environ), (str(env_file.absolute()), written)):
         for name in sorted(find_unread(names)):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import UsageError
+from ..log_files import write_output_to
+from ..stopping import cancel_on_sigterm
 from . import run
 from .services import open_database
 
@@ -66,9 +70,20 @@ async def run_one(
     again: Annotated[
         bool, typer.Option("--again", help="Once more, although it has succeeded already.")
     ] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            help="Append what is printed to this file; one over 1 MB is set aside first, five are "
+            "kept. For launchd, which rotates nothing."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> int:
-    """Run a job now. Exit code 0: it succeeded, or there was no reason to run; 1: it failed."""
+    """Run a job now.
+
+    Exit code 0: it succeeded, or there was no reason to run; 1: it failed, or a person is needed;
+    2: it could not be begun, such as without a database; 143: it was asked to end (SIGTERM).
+    """
     from ..clock import Clock
     from ..daemon.agent_parts import build_open_agent
     from ..daemon.jobs import JobServices, run_job
@@ -76,6 +91,8 @@ async def run_one(
     from ..runs.service import JobRuns
     from . import jobs_view
 
+    if log is not None:
+        write_output_to(log)
     if if_due and again:
         raise UsageError(
             "--if-due and --again contradict each other.",
@@ -93,13 +110,20 @@ async def run_one(
             open_agent=build_open_agent(settings, db, clock),
             clock=clock,
         )
-        result = await run_job(
-            services,
-            spec,
-            started_by="schedule" if if_due else "person",
-            again=again,
-            tell=lambda sentence: run.err().print(sentence, style="dim"),
-        )
+        with cancel_on_sigterm() as ending:
+            try:
+                result = await run_job(
+                    services,
+                    spec,
+                    started_by="schedule" if if_due else "person",
+                    again=again,
+                    tell=lambda sentence: run.err().print(sentence, style="dim"),
+                )
+            except asyncio.CancelledError:
+                if not ending.is_set():
+                    raise
+                run.err().print(f"The job {name} was asked to end, and its lease is given back.")
+                return run.EXIT_TERMINATED
     if as_json:
         typer.echo(json.dumps(jobs_view.result_json(result), indent=2))
     else:

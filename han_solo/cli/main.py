@@ -25,6 +25,8 @@ _FAMILIES: Final = (
     "blocks",
     "guards",
     "jobs",
+    "launchd",
+    "systemd",
     "tokens",
     "tools",
     "transcripts",

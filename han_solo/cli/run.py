@@ -26,6 +26,8 @@ T = TypeVar("T")
 EXIT_FAILED = 1
 EXIT_REFUSED = 2
 EXIT_DRIFT = 3
+EXIT_TERMINATED = 143
+"""128 and the number of SIGTERM, as a shell would say it."""
 
 
 def out() -> Console:
@@ -90,6 +92,20 @@ def run(coroutine: Coroutine[Any, Any, int | None]) -> int:
     except KeyboardInterrupt:
         err().print("Stopped; nothing was lost.", style="yellow")
         return 130
+
+
+def finish(action: Callable[[], int]) -> None:
+    """Run a command that needs no event loop, and end with its exit code.
+
+    Raises:
+        typer.Exit: always.
+    """
+    try:
+        code = action()
+    except HanSoloError as error:
+        show_error(error)
+        code = error.exit_code
+    raise typer.Exit(code)
 
 
 def show_error(error: HanSoloError) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from ..blocks.model import CARETAKER, Rights
@@ -20,6 +22,10 @@ from ..runs.describe import JobState, load_state
 from ..runs.service import JobRuns
 from ..settings import Settings
 from ..store.database import Database
+from ..timers.launchd import Launchd
+from ..timers.model import Manager, TimersView
+from ..timers.service import look
+from ..timers.systemd import Systemd
 
 
 def build_guard_services(
@@ -68,7 +74,14 @@ def build_guard_services(
         callback_tools=callback_tools,
         load_jobs=build_load_jobs(db, jobs, settings.zone, clock),
         run_due=run_due,
+        load_timers=build_load_timers(settings),
     )
+
+
+def build_load_timers(settings: Settings) -> Callable[[], TimersView]:
+    """Return what reads the timers of this user, beside our own home and interpreter."""
+    manager: Manager = Launchd() if sys.platform == "darwin" else Systemd()
+    return lambda: look(manager, settings.at.root, Path(sys.executable).absolute())
 
 
 def build_load_jobs(

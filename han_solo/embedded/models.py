@@ -16,6 +16,7 @@ from dotenv import dotenv_values
 
 from ..errors import SettingsError
 from ..reconcile.spec import AgentSpec
+from ..settings import find_env_file
 
 REHEARSAL_HANDLE: Final = "openai-proxy/rehearsal"
 """Letta calls a provider behind another base URL than OpenAI's own ``openai-proxy``."""
@@ -48,9 +49,9 @@ class ModelChoice:
         return self.handle == REHEARSAL_HANDLE
 
 
-def load_model_keys(dotenv: Path = Path(".env")) -> dict[str, str]:
+def load_model_keys(dotenv: Path | None = None) -> dict[str, str]:
     """Return the model keys that are set, and what belongs to them; the environment wins."""
-    known = {**dotenv_values(dotenv), **os.environ}
+    known = {**dotenv_values(dotenv or find_env_file()), **os.environ}
     names = [name for name in PROVIDER_OF_KEY if known.get(name)]
     return {name: str(known[name]) for name in (*names, *_COMPANIONS) if names and known.get(name)}
 
