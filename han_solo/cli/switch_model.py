@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from .switch_session import SwitchSession
 
 Handle = Annotated[
-    str | None, typer.Argument(help="The model, provider/name as Letta lists it.", show_default="")
+    str | None,
+    typer.Argument(
+        metavar="[HANDLE]", help="The model, provider/name as Letta lists it.", show_default=False
+    ),
 ]
 Back = Annotated[bool, typer.Option("--back", help="To the model from before the last switch.")]
 DryRun = Annotated[
