@@ -14,6 +14,7 @@ import signal
 import sys
 
 from han_solo.clock import Clock
+from han_solo.reconcile.switch.config import Asked
 from han_solo.reconcile.switch.preflight import Wanted
 from han_solo.reconcile.switch.run import switch_model
 from han_solo.reconcile.switch.services import SwitchServices
@@ -36,7 +37,7 @@ async def main() -> None:
     db = await Database.connect(job["database_url"])
     spec = dataclasses.replace(SPEC, name=job["name"])
     services = SwitchServices(faulty, db, spec, find_cause, Clock())  # type: ignore[arg-type]
-    await switch_model(services, job["agent_id"], Wanted(job["handle"]))
+    await switch_model(services, job["agent_id"], Wanted(job["handle"], Asked(job.get("window"))))
 
 
 if __name__ == "__main__":
