@@ -60,6 +60,7 @@ def parse(data: bytes, base: int = 0) -> Parsed:
     """
     found = Parsed()
     shapes = find_shapes(data)
+    may_have_nul = b"\\u0000" in data
     at = 0
     end = len(data)
     while at < end:
@@ -70,9 +71,9 @@ def parse(data: bytes, base: int = 0) -> Parsed:
             stop = end
         line = data[at:stop]
         if line and not line.isspace():
-            _parse_line(line, base + at, found, shapes)
-        at = min(stop + 1, end)
-    found.consumed = at
+            _parse_line(line, base + at, found, shapes, may_have_nul=may_have_nul)
+        at = stop + 1
+    found.consumed = min(at, end)
     return found
 
 
@@ -88,11 +89,13 @@ def _is_whole(line: bytes) -> bool:
     return True
 
 
-def _parse_line(line: bytes, offset: int, found: Parsed, shapes: tuple[Shape, ...]) -> None:
+def _parse_line(
+    line: bytes, offset: int, found: Parsed, shapes: tuple[Shape, ...], *, may_have_nul: bool
+) -> None:
     try:
         record = record_decoder.decode(line)
         row = build_row(record, line, offset, shapes)
-        found.rows.append(row if b"\\u0000" not in line else clean(row, found))
+        found.rows.append(clean(row, found) if may_have_nul and b"\\u0000" in line else row)
     except _FAULTS:
         Salvage(offset, found, build_row, clean).take(line)
 
@@ -224,7 +227,9 @@ def _tokens(usage: Usage) -> tuple[int, int, int, int]:
 
 
 def _count(tokens: int | None) -> int:
-    return min(max(tokens or 0, 0), _MAX_TOKENS)
+    if tokens is None or 0 <= tokens <= _MAX_TOKENS:
+        return tokens or 0
+    return _MAX_TOKENS if tokens > 0 else 0
 
 
 def _plain(content: msgspec.Raw) -> str:

@@ -50,7 +50,7 @@ _ESCAPED: Final = re.compile(rb"\\(?:/|u00[2-7])")
 """A character of a start, written as an escape: then the bytes do not show what the text holds."""
 
 _COMMON: Final = ("://", "earer ")
-"""In nearly every transcript, so they are found at once; the others are looked for together."""
+"""In nearly every transcript, so each text is looked through; the others are looked for together."""
 
 _RARE: Final = tuple(dict.fromkeys(start for start, _, _ in SHAPES if start not in _COMMON))
 _FINDER: Final = BytesAhoCorasick([start.encode() for start in _RARE])
@@ -61,7 +61,7 @@ def find_shapes(data: bytes) -> tuple[Shape, ...]:
     if _ESCAPED.search(data):
         return SHAPES
     found = {_RARE[index] for index, _, _ in _FINDER.find_matches_as_indexes(data)}
-    found.update(start for start in _COMMON if start.encode() in data)
+    found.update(_COMMON)
     return tuple(shape for shape in SHAPES if shape[0] in found)
 
 
