@@ -24,6 +24,15 @@ class Found:
     changed_ns: int
 
     @property
+    def has_name(self) -> bool:
+        """Say whether its path is text; a disk takes any bytes for a name."""
+        try:
+            self.path.encode()
+        except UnicodeEncodeError:
+            return False
+        return True
+
+    @property
     def side_agent(self) -> str | None:
         """Return the id of the side agent whose transcript this is, by its name."""
         stem = Path(self.path).stem

@@ -9,8 +9,6 @@ that was rewritten is read again from its beginning, and what is known already s
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import os
 import socket
 import time
 from collections import Counter
@@ -23,16 +21,10 @@ from typing import Any, Final
 from .. import logs
 from ..clock import Clock
 from ..store.database import Connection, Database
+from . import pieces
 from .discover import Found, discover
 from .model import QUARANTINED, Parsed, Row
-from .parse import parse
 from .queries import QUERIES
-
-PIECE_BYTES: Final = 8 * 1024 * 1024
-"""Large enough that a commit costs little, small enough that one does not fill the memory."""
-
-TAIL_BYTES: Final = 256
-"""Of what was read last: other bytes at that place are another file."""
 
 COLUMNS: Final = (
     "session_id", "parent_id", "agent_id", "project", "file_offset", "kind", "subtype", "uuid",
@@ -102,6 +94,13 @@ class _File:
             and self.changed_ns == found.changed_ns
         )
 
+    def goes_on_in(self, found: Found, descriptor: int) -> bool:
+        """Say whether a file is the one that was read, with more at its end."""
+        is_same = (self.device, self.inode) == (found.device, found.inode)
+        if not is_same or found.size < self.read_to:
+            return False
+        return pieces.hash_tail(descriptor, self.read_to) == self.tail
+
 
 async def sync(
     db: Database,
@@ -151,6 +150,9 @@ class _Sync:
     async def file(self, found: Found) -> None:
         """Read what is new in a file."""
         self.report.files += 1
+        if not found.has_name:
+            self._note_unreadable(found, "Its name is not UTF-8.")
+            return
         known = (await self._load()).get(found.path)
         if known is not None and known.is_as_it_was(found):
             return
@@ -160,8 +162,12 @@ class _Sync:
         except _Overtaken:
             _log.info("transcripts.file_read_elsewhere", path=found.path)
         except OSError as error:
-            self.report.unreadable += 1
-            _log.warning("transcripts.file_not_read", path=found.path, reason=str(error))
+            self._note_unreadable(found, str(error))
+
+    def _note_unreadable(self, found: Found, reason: str) -> None:
+        self.report.unreadable += 1
+        path = found.path.encode(errors="backslashreplace").decode()
+        _log.warning("transcripts.file_not_read", path=path, reason=reason)
 
     async def _load(self) -> dict[str, _File]:
         if self._known is None:
@@ -172,31 +178,22 @@ class _Sync:
 
     async def _read(self, found: Found, known: _File | None, descriptor: int) -> None:
         self.report.read += 1
-        if known is None or not _continues(found, known, descriptor):
+        if known is None or not known.goes_on_in(found, descriptor):
             known = await self._open(found)
-        pending = b""
-        at = known.read_to
-        while True:
-            data = await asyncio.to_thread(os.pread, descriptor, PIECE_BYTES, at + len(pending))
-            piece = pending + data
-            is_end = len(data) < PIECE_BYTES
-            # Only the end of the file may be an unfinished line that is whole by chance.
-            usable = piece if is_end else piece[: piece.rfind(b"\n") + 1]
-            if not usable:
-                if is_end:
+        reading = asyncio.create_task(pieces.parse_next(descriptor, known.read_to))
+        try:
+            while (step := await asyncio.shield(reading)) is not None:
+                if not step.is_end:  # parsed while Postgres takes in the one before
+                    reading = asyncio.create_task(pieces.parse_next(descriptor, step.read_to))
+                size = found.size if step.is_end else known.size
+                changed_ns = found.changed_ns if step.is_end else known.changed_ns
+                mark = _Mark(step.read_to, step.tail, size, changed_ns)
+                await self._store(found, known, step.parsed, mark)
+                if step.is_end:
                     break
-                pending = piece  # a line longer than a piece
-                continue
-            parsed = await asyncio.to_thread(parse, usable, at)
-            size = found.size if is_end else known.size
-            changed_ns = found.changed_ns if is_end else known.changed_ns
-            at += parsed.consumed
-            length = min(TAIL_BYTES, at)
-            tail = _digest(os.pread(descriptor, length, at - length)) if length else b""
-            await self._store(found, known, parsed, _Mark(at, tail, size, changed_ns))
-            pending = b""
-            if is_end:
-                break
+        finally:
+            # A thread can not be stopped, and it reads the file that is closed after this.
+            await asyncio.gather(reading, return_exceptions=True)
 
     async def _open(self, found: Found) -> _File:
         async with self._db.transaction() as connection:
@@ -278,20 +275,6 @@ class _Sync:
 
 class _Overtaken(Exception):
     """Another process read the file meanwhile; what it stored stands."""
-
-
-def _continues(found: Found, known: _File, descriptor: int) -> bool:
-    """Say whether a file is the one that was read, with more at its end."""
-    if (known.device, known.inode) != (found.device, found.inode) or found.size < known.read_to:
-        return False
-    length = min(TAIL_BYTES, known.read_to)
-    if not length:
-        return True
-    return _digest(os.pread(descriptor, length, known.read_to - length)) == known.tail
-
-
-def _digest(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=16).digest()
 
 
 def _records(found: Found, rows: Sequence[Row]) -> Iterator[tuple[Any, ...]]:

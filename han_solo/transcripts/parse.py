@@ -37,8 +37,8 @@ EVENTS: Final = frozenset(
 )
 """Known types that say nothing by themselves."""
 
-MAX_ID_CHARS: Final = 400
-"""Ids are 36 characters; what is longer comes of damage, and would not fit into an index."""
+MAX_ID_CHARS: Final = 150
+"""Ids are 36 characters; what is longer comes of damage. An index takes 2,700 bytes in all."""
 
 _MAX_TOKENS: Final = 2**53
 _YEARS: Final = range(2000, 2200)

@@ -50,7 +50,7 @@ _ESCAPED: Final = re.compile(rb"\\(?:/|u00[2-7])")
 """A character of a start, written as an escape: then the bytes do not show what the text holds."""
 
 _COMMON: Final = ("://", "earer ")
-"""In nearly every transcript, so each text is looked through; the others are looked for together."""
+"""In nearly every transcript, so each text is looked through; the others are sought together."""
 
 _RARE: Final = tuple(dict.fromkeys(start for start, _, _ in SHAPES if start not in _COMMON))
 _FINDER: Final = BytesAhoCorasick([start.encode() for start in _RARE])

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from han_solo.home import Home
-from han_solo.transcripts.ingest import PIECE_BYTES, sync
+from han_solo.transcripts.ingest import sync
 from han_solo.transcripts.parse import parse
+from han_solo.transcripts.pieces import PIECE_BYTES
 from han_solo.transcripts.shape import EMPTY, message_decoder, record_decoder
 from tests.integration.store_fixtures import migrated
 from tests.servers import fresh_database, open_directory, run_postgres

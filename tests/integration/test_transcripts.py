@@ -16,7 +16,7 @@ from han_solo.context import MemoryContext
 from han_solo.errors import NotFound, UsageError
 from han_solo.loader import load_registry
 from han_solo.principals import Principal
-from han_solo.transcripts import ingest
+from han_solo.transcripts import ingest, pieces
 from han_solo.transcripts.ingest import sync
 from han_solo.transcripts.model import QUARANTINED
 from han_solo.transcripts.service import Transcripts
@@ -117,7 +117,7 @@ async def test_a_file_that_is_another_one_is_read_again_and_nothing_is_doubled(d
 
 
 async def test_a_crash_between_two_pieces_loses_and_doubles_nothing(db, project, monkeypatch):
-    monkeypatch.setattr(ingest, "PIECE_BYTES", 2_000)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 2_000)
     records = [spoken(f"word {number}", number) for number in range(40)]
     (project / "s-1.jsonl").write_bytes(dump(*records))
     stores = []
@@ -139,8 +139,48 @@ async def test_a_crash_between_two_pieces_loses_and_doubles_nothing(db, project,
     assert await texts(db) == [f"word {number}" for number in range(40)]
 
 
+async def test_nothing_that_a_record_can_hold_fails_its_file(db, project):
+    wide = "\U0001f600" * 5_000
+    strange = said("assistant", wide * 20, 1)
+    strange |= {"uuid": wide, "sessionId": wide, "agentId": wide, "cwd": wide, "parentUuid": wide}
+    strange["timestamp"] = "0001-01-01T00:00:00+14:00"
+    strange["message"] |= {"id": wide, "model": wide, "usage": {"output_tokens": 10**40}}
+    nul = said("user", "a\0b", 2, sessionId="s\0", cwd="c\0", agentId="\0", subtype="\0")
+    (project / "s-1.jsonl").write_bytes(dump(strange, nul, spoken("good", 3)))
+
+    report = await run(db, project)
+
+    assert report.new == 3
+    assert (await texts(db))[-2:] == ["ab", "good"]
+
+
+async def test_a_file_whose_name_is_no_text_is_named_and_costs_no_other(db, project):
+    (project / "s-1.jsonl").write_bytes(dump(spoken("good")))
+    Path(os.fsdecode(os.fsencode(project) + b"/a\xff.jsonl")).write_bytes(dump(spoken("lost")))
+
+    report = await run(db, project)
+
+    assert (report.unreadable, await texts(db)) == (1, ["good"])
+
+
+async def test_a_search_in_a_project_finds_what_others_say_oftener(db, project):
+    dear = project.parent / "-srv-dear"
+    dear.mkdir()
+    (project / "s-1.jsonl").write_bytes(
+        dump(*[spoken(f"parser parser {number}", number) for number in range(600)])
+    )
+    (dear / "s-2.jsonl").write_bytes(
+        dump(spoken("the parser", 700, sessionId="s-2", cwd="/srv/Dear_one"))
+    )
+    await run(db, project)
+
+    hits = await Transcripts(db).search("parser", project="dear_ONE")
+
+    assert [hit.session_id for hit in hits] == ["s-2"]
+
+
 async def test_a_line_longer_than_a_piece_is_one_record(db, project, monkeypatch):
-    monkeypatch.setattr(ingest, "PIECE_BYTES", 1_000)
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 1_000)
     (project / "s-1.jsonl").write_bytes(
         dump(spoken("a", 1), spoken("b" * 9_000, 2), spoken("c", 3))
     )

@@ -17,8 +17,7 @@ WITH taken AS (
     SELECT
         session_id, :file_id, :generation, file_offset, kind, subtype, uuid, parent_uuid, at, text,
         raw, digest, message_id, model
-    FROM pg_temp.transcript_staging
-    ORDER BY file_offset
+    FROM pg_temp.transcript_staging  -- in the file's order, as it was copied
     ON CONFLICT (digest, uuid) DO NOTHING
     RETURNING id
 )
@@ -119,37 +118,38 @@ WHERE id = :id
 RETURNING id;
 
 -- name: search(query, since, project, session_id, limit_rows)
--- Find what was said, the best first and then the newest.
-WITH asked AS MATERIALIZED (
-    SELECT websearch_to_tsquery('simple', :query) AS query
-),
-found AS MATERIALIZED (
-    SELECT
-        t.id, t.session_id, t.kind, t.at, t.text, session.project, session.title,
-        ts_rank(to_tsvector('simple', substr(t.text, 1, 50000)), asked.query) AS rank
-    FROM asked
-    JOIN memory.transcripts AS t
-        ON to_tsvector('simple', substr(t.text, 1, 50000)) @@ asked.query
-    JOIN memory.transcript_sessions AS session
-        ON session.session_id = t.session_id
-    WHERE t.kind IN ('prompt', 'queued_prompt', 'answer', 'summary', 'title')
-        AND (:since::timestamptz IS NULL OR t.at >= :since::timestamptz)
-        AND (:session_id::text IS NULL OR t.session_id = :session_id)
-        AND (:project::text IS NULL OR session.project ILIKE '%' || :project || '%')
-    ORDER BY rank DESC, t.at DESC NULLS LAST, t.id DESC
-    LIMIT :limit_rows
-)
+-- Find what was said, the best first and then the newest; of a common word the newest 2,000.
 SELECT
-    found.id, found.session_id, found.kind, found.at, found.project, found.title,
+    best.id, best.session_id, best.kind, best.at, best.project, best.title,
     ts_headline(
         'simple',
-        substr(found.text, 1, 50000),
-        asked.query,
+        left(best.text, 50000),
+        best.query,
         'MaxFragments=1, MaxWords=30, MinWords=12, StartSel=**, StopSel=**'
     ) AS snippet
-FROM asked
-CROSS JOIN found
-ORDER BY found.rank DESC, found.at DESC NULLS LAST, found.id DESC;
+FROM (
+    SELECT
+        found.*,
+        ts_rank(to_tsvector('simple', left(found.text, 50000)), found.query) AS rank
+    FROM (
+        SELECT
+            t.id, t.session_id, t.kind, t.at, t.text, session.project, session.title, asked.query
+        FROM websearch_to_tsquery('simple', :query) AS asked (query)
+        JOIN memory.transcripts AS t
+            ON to_tsvector('simple', left(t.text, 50000)) @@ asked.query
+        JOIN memory.transcript_sessions AS session
+            ON session.session_id = t.session_id
+        WHERE t.kind IN ('prompt', 'queued_prompt', 'answer', 'summary', 'title')
+            AND (:since::timestamptz IS NULL OR t.at >= :since::timestamptz)
+            AND (:session_id::text IS NULL OR t.session_id = :session_id)
+            AND (:project::text IS NULL OR strpos(lower(session.project), lower(:project)) > 0)
+        ORDER BY t.at DESC NULLS LAST, t.id DESC
+        LIMIT 2000
+    ) AS found
+    ORDER BY rank DESC, found.at DESC NULLS LAST, found.id DESC
+    LIMIT :limit_rows
+) AS best
+ORDER BY best.rank DESC, best.at DESC NULLS LAST, best.id DESC;
 
 -- name: read_session(session_id, after_id, limit_rows)
 -- Read a session's records in the order of its file.
@@ -166,7 +166,7 @@ LIMIT :limit_rows;
 SELECT session_id, parent_id, agent_id, project, title, first_at, last_at
 FROM memory.transcript_sessions
 WHERE session_id = :session_id
-    OR session_id LIKE :session_id || '%'
+    OR starts_with(session_id, :session_id)
 ORDER BY session_id = :session_id DESC, last_at DESC NULLS LAST
 LIMIT 1;
 
@@ -175,7 +175,7 @@ LIMIT 1;
 SELECT session_id, parent_id, agent_id, project, title, first_at, last_at
 FROM memory.transcript_sessions
 WHERE (:since::timestamptz IS NULL OR last_at >= :since::timestamptz)
-    AND (:project::text IS NULL OR project ILIKE '%' || :project || '%')
+    AND (:project::text IS NULL OR strpos(lower(project), lower(:project)) > 0)
 ORDER BY last_at DESC NULLS LAST, session_id
 LIMIT :limit_rows;
 
