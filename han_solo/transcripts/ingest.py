@@ -26,6 +26,9 @@ from .discover import Found, discover
 from .model import QUARANTINED, Parsed, Row
 from .queries import QUERIES
 
+WORKERS: Final = 2
+"""One parses while the other stores; Postgres takes in one piece at a time."""
+
 COLUMNS: Final = (
     "session_id", "parent_id", "agent_id", "project", "file_offset", "kind", "subtype", "uuid",
     "parent_uuid", "at", "text", "raw", "digest", "message_id", "model", "input_tokens",
@@ -121,8 +124,15 @@ async def sync(
     """
     began = time.monotonic()
     sync_ = _Sync(db, machine or socket.gethostname(), clock or Clock())
-    for found in await asyncio.to_thread(lambda: list(discover(roots, excluded))):
-        await sync_.file(found)
+    await sync_.load()
+    files = iter(await asyncio.to_thread(lambda: list(discover(roots, excluded))))
+    workers = [asyncio.create_task(sync_.take(files)) for _ in range(WORKERS)]
+    try:
+        await asyncio.gather(*workers)  # not a group: what stops one is raised as it is
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
     report = sync_.report
     report.duration_s = time.monotonic() - began
     _log.info("transcripts.synced", **{k: v for k, v in report.to_json().items() if k != "kinds"})
@@ -144,8 +154,20 @@ class _Sync:
         self._db = db
         self._machine = machine
         self._clock = clock
-        self._known: dict[str, _File] | None = None
+        self._known: dict[str, _File] = {}
+        self._storing = asyncio.Lock()
         self.report = SyncReport()
+
+    async def load(self) -> None:
+        """Load what is known of this machine's files."""
+        async with self._db.connection() as connection:
+            rows = QUERIES.list_files(connection, machine=self._machine)
+            self._known = {row["path"]: _build(row) async for row in rows}
+
+    async def take(self, files: Iterator[Found]) -> None:
+        """Read files until there are no more; workers share the iterator."""
+        for found in files:
+            await self.file(found)
 
     async def file(self, found: Found) -> None:
         """Read what is new in a file."""
@@ -153,7 +175,7 @@ class _Sync:
         if not found.has_name:
             self._note_unreadable(found, "Its name is not UTF-8.")
             return
-        known = (await self._load()).get(found.path)
+        known = self._known.get(found.path)
         if known is not None and known.is_as_it_was(found):
             return
         try:
@@ -168,13 +190,6 @@ class _Sync:
         self.report.unreadable += 1
         path = found.path.encode(errors="backslashreplace").decode()
         _log.warning("transcripts.file_not_read", path=path, reason=reason)
-
-    async def _load(self) -> dict[str, _File]:
-        if self._known is None:
-            async with self._db.connection() as connection:
-                rows = QUERIES.list_files(connection, machine=self._machine)
-                self._known = {row["path"]: _build(row) async for row in rows}
-        return self._known
 
     async def _read(self, found: Found, known: _File | None, descriptor: int) -> None:
         self.report.read += 1
@@ -215,7 +230,8 @@ class _Sync:
         mark: _Mark,
     ) -> None:
         """Store a piece and how far it goes, together."""
-        async with self._db.transaction() as connection:
+        # One at a time: two that copy the same records would wait for each other.
+        async with self._storing, self._db.transaction() as connection:
             new = 0
             if parsed.rows:
                 new = await self._copy(connection, found, known, parsed)
