@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .blocks.service import Blocks
     from .letta.gateway import LettaGateway
     from .memory.notecards import Notecards
+    from .memory.passages import Passages
     from .transcripts.service import Transcripts
     from .turns.service import Turns
 
@@ -29,6 +30,7 @@ class MemoryContext:
 
     principal: Principal
     notecards: Notecards
+    passages: Passages
     transcripts: Transcripts
 
 

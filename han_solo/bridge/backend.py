@@ -170,7 +170,10 @@ class BridgeBackend:
             caller = replace(principal, agent_id=self._agent_id)
         if spec.context == "memory":
             return MemoryContext(
-                principal=caller, notecards=data.notecards, transcripts=data.transcripts
+                principal=caller,
+                notecards=data.notecards,
+                passages=data.passages,
+                transcripts=data.transcripts,
             )
         agent_id = self._require_agent(caller)
         blocks = self._blocks(data, agent_id, Author.of(caller))
@@ -178,12 +181,14 @@ class BridgeBackend:
             return BlockContext(
                 principal=caller,
                 notecards=data.notecards,
+                passages=data.passages,
                 transcripts=data.transcripts,
                 blocks=blocks,
             )
         return OperatorContext(
             principal=caller,
             notecards=data.notecards,
+            passages=data.passages,
             transcripts=data.transcripts,
             blocks=blocks,
             letta=self._letta.gateway,

@@ -8,6 +8,8 @@ from ..blocks.versions import BlockVersions
 from ..clock import Clock
 from ..connections import Connections
 from ..memory.notecards import Notecards
+from ..memory.opening import open_passages
+from ..memory.passages import Passages
 from ..reconcile.known import KnownAgent
 from ..store.database import Database
 from ..store.migrate import apply_migrations
@@ -23,12 +25,14 @@ class Data:
     database: Database
     tokens: Tokens
     notecards: Notecards
+    passages: Passages
     transcripts: Transcripts
     block_versions: BlockVersions
     known: KnownAgent
     agent_token: str
 
     async def close(self) -> None:
+        await self.passages.vectors.close()
         await self.database.close()
 
 
@@ -54,6 +58,7 @@ async def open_data(connections: Connections, agent_name: str, clock: Clock) -> 
             database=database,
             tokens=tokens,
             notecards=Notecards(database, clock),
+            passages=open_passages(settings, database, clock),
             transcripts=Transcripts(database, clock),
             block_versions=BlockVersions(database, clock),
             known=KnownAgent(database, agent_name, clock),

@@ -11,7 +11,8 @@ Result marks: ``^`` one row or None, ``$`` one value, ``!`` the status, none: ro
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
@@ -22,18 +23,26 @@ QUERIES: Final = Path(__file__).resolve().parent / "queries"
 Q = TypeVar("Q")
 
 
-def load_queries(subject: str, shape: Callable[..., Q]) -> Q:
+def load_queries(
+    subject: str, shape: Callable[..., Q], *, numbers: Mapping[str, int] | None = None
+) -> Q:
     """Load ``queries/<subject>.sql``.
 
     Args:
         subject: the file's name.
         shape: the ``Protocol`` that states its queries (typed as a callable, since the type
             checker takes no protocol for a ``type``).
+        numbers: whole numbers to put in place of those that the file has behind a mark, as in
+            ``/*width*/256``; for what Postgres takes as a literal only, such as the width of a
+            vector. The file is valid as it stands.
 
     Raises:
         TypeError: the file and the protocol differ, in a query's name or in its parameters.
     """
-    queries = aiosql.from_path(QUERIES / f"{subject}.sql", "asyncpg")
+    text = (QUERIES / f"{subject}.sql").read_text(encoding="utf-8")
+    for mark, number in (numbers or {}).items():
+        text = re.sub(rf"/\*{re.escape(mark)}\*/[0-9]+", str(int(number)), text)
+    queries = aiosql.from_str(text, "asyncpg")
     found = {name: _parameters(getattr(queries, name)) for name in names_of(queries)}
     stated = {
         name: _parameters(function)

@@ -30,7 +30,7 @@ class Tools:
         principal = Principal("agent", "agent", frozenset(), "agent-1")
         self.blocks = lab.blocks(author, **options)
         self._context = BlockContext(
-            principal, notecards=None, transcripts=None, blocks=self.blocks
+            principal, notecards=None, passages=None, transcripts=None, blocks=self.blocks
         )
 
     def __getattr__(self, name):

@@ -24,7 +24,7 @@ REPLY_CHARS = 40_000
 async def call(database_url):
     """Yield the family's functions, bound to a context, answering with the reply's JSON text."""
     async with migrated(database_url) as db:
-        context = MemoryContext(REN, Notecards(db))
+        context = MemoryContext(REN, Notecards(db), passages=None, transcripts=None)
 
         def bind(spec):
             async def bound(**arguments):

@@ -298,7 +298,9 @@ async def test_the_tools_show_hits_and_read_what_stands_around_them(db, project)
     (project / "s-1.jsonl").write_bytes(dump(*lines, spoken("x" * 9_000, 200)))
     await run(db, project)
     principal = Principal("ren", "agent", frozenset({"transcripts:read"}))
-    context = MemoryContext(principal=principal, notecards=None, transcripts=Transcripts(db))
+    context = MemoryContext(
+        principal=principal, notecards=None, passages=None, transcripts=Transcripts(db)
+    )
     registry = load_registry()
     search_tool, read_tool = registry.get("search_transcripts"), registry.get("read_transcript")
 

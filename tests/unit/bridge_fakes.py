@@ -195,7 +195,8 @@ class FakeBackend(FakeTokens):
     async def bind(self, spec: ToolSpec, principal: Principal) -> MemoryContext:
         if self.bind_error:
             raise self.bind_error
-        parts: dict[str, Any] = {"principal": principal, "notecards": None, "transcripts": None}
+        services = ("notecards", "passages", "transcripts")
+        parts: dict[str, Any] = {"principal": principal, **dict.fromkeys(services)}
         if spec.context != "memory":
             parts["blocks"] = None
         if spec.context == "operator":

@@ -19,8 +19,11 @@ from . import bridge_fakes
 
 async def bind(spec: ToolSpec) -> MemoryContext:
     return MemoryContext(
-        principal=bridge_fakes.principal("agent"), notecards=None, transcripts=None
-    )  # type: ignore[arg-type]
+        principal=bridge_fakes.principal("agent"),
+        notecards=None,  # type: ignore[arg-type]
+        passages=None,  # type: ignore[arg-type]
+        transcripts=None,  # type: ignore[arg-type]
+    )
 
 
 def client(specs=bridge_fakes.SPECS) -> Client:

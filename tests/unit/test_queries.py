@@ -15,7 +15,9 @@ KEYWORDS = (
     "and or not in is null as with left right inner exists conflict do asc desc distinct"
 ).split()
 
-TABLE = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(?!SET\b)([a-z_][\w.]*)", re.IGNORECASE)
+TABLE = re.compile(
+    r"\b(?:FROM|JOIN|INTO|UPDATE)\s+(?!SET\b|ROWS\b|LATERAL\b)([a-z_][\w.]*)", re.IGNORECASE
+)
 CTE = re.compile(r"(?:\bWITH(?:\s+RECURSIVE)?|,)\s+(\w+)(?:\s*\([^)]*\))?\s+AS\b", re.IGNORECASE)
 
 

@@ -1,0 +1,310 @@
+"""Passages: what is remembered in prose, written once, added to, linked, put away, and found.
+
+The agent's tools, other MCP clients, commands and jobs all come by here. Nothing is deleted:
+archiving hides a passage until it is restored, and a foundational one can not even be hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from ..clock import Clock
+from ..errors import NotFound, UsageError
+from ..principals import Principal
+from ..store.database import Connection, Database
+from ..store.text import require_storable
+from . import passage_links, passage_writing
+from .passage_links import read_links
+from .passage_model import (
+    MAX_ID,
+    MAX_NOTE_CHARS,
+    Change,
+    Draft,
+    Imported,
+    Note,
+    Passage,
+    Whole,
+    Written,
+)
+from .search import DEFAULT_LIMIT, Filters, Found, Search, Weights
+from .statements import PASSAGES
+from .vectors import Made, Vectors, lock_threads
+from .word_counting import count_words_if_due
+
+BATCH: Final = 1_000
+"""Drafts that are written in one transaction."""
+
+
+class Passages:
+    """The passages of one installation, shared by its agents and clients."""
+
+    def __init__(
+        self,
+        db: Database,
+        vectors: Vectors,
+        clock: Clock | None = None,
+        *,
+        weights: Weights | None = None,
+    ) -> None:
+        self._db = db
+        self._clock = clock or Clock()
+        self.vectors: Final = vectors
+        self._search = Search(db, vectors, self._clock, weights=weights)
+
+    @property
+    def weights(self) -> Weights:
+        """What search ranks by; a bench takes parts of it away."""
+        return self._search.weights
+
+    @weights.setter
+    def weights(self, weights: Weights) -> None:
+        self._search.weights = weights
+
+    async def insert(self, principal: Principal, draft: Draft) -> Written:
+        """Write a passage and return it as the database stored it.
+
+        When no vector can be made at that moment it is written all the same, found by its words,
+        and the result says why.
+
+        Raises:
+            UsageError: a part of it is empty, too long or not storable, or was imported before.
+        """
+        draft.check()
+        passages, chunks, made = await self._write(principal, [draft])
+        if not passages:
+            raise UsageError(
+                f"There is a passage of the import key {draft.import_key!r} already.",
+                hint="Nothing was written.",
+            )
+        await count_words_if_due(self._db, self._clock)
+        return Written(passages[0], chunks, _pending(made))
+
+    async def insert_many(self, principal: Principal, drafts: Sequence[Draft]) -> Imported:
+        """Write many; those whose import key is there already are left out.
+
+        Each thousand is one transaction: a failure leaves whole ones behind, and a second run
+        with import keys goes on where the first one stopped.
+
+        Raises:
+            UsageError: one of them can not be written; nothing was.
+        """
+        for draft in drafts:
+            draft.check()
+        ids: list[int] = []
+        pending = None
+        for first in range(0, len(drafts), BATCH):
+            batch = drafts[first : first + BATCH]
+            passages, _, made = await self._write(principal, batch)
+            ids += [passage.id for passage in passages]
+            pending = _pending(made) or pending
+        await count_words_if_due(self._db, self._clock)
+        return Imported(tuple(ids), len(drafts) - len(ids), pending)
+
+    async def get(self, principal: Principal, passage_id: int) -> Whole:
+        """Read a passage with its notes and links, and note that it was read.
+
+        Raises:
+            NotFound: there is none of that id.
+        """
+        async with self._db.transaction() as connection:
+            passage = await self._fetch(connection, passage_id)
+            notes = [
+                Note(**row) async for row in PASSAGES.list_notes(connection, passage_id=passage_id)
+            ]
+            links = await read_links(connection, passage_id)
+            access = await PASSAGES.fetch_access(connection, passage_id=passage_id)
+            await PASSAGES.insert_use(
+                connection,
+                passage_id=passage_id,
+                search_id=None,
+                kind="read",
+                note="",
+                principal=principal.name,
+                agent_id=principal.agent_id,
+                at=self._clock.now(),
+            )
+        return Whole(passage, tuple(notes), links, access["access_count"], access["accessed_at"])
+
+    async def search(
+        self,
+        principal: Principal,
+        queries: str | Sequence[str],
+        *,
+        filters: Filters | None = None,
+        limit: int = DEFAULT_LIMIT,
+    ) -> Found:
+        """Search; see ``search.Search.search``."""
+        return await self._search.search(principal, queries, filters=filters, limit=limit)
+
+    async def promote(self, passage_id: int) -> Change:
+        """Make a passage foundational for ever.
+
+        Raises:
+            NotFound: there is none of that id.
+            UsageError: it is archived.
+        """
+        async with self._db.transaction() as connection:
+            before = await self._fetch(connection, passage_id)
+            if before.tier == "foundational":
+                return Change(before, changed=False)
+            if await PASSAGES.promote_passage(connection, passage_id=passage_id) is None:
+                raise UsageError(
+                    f"Passage {passage_id} is archived and can not become foundational.",
+                    hint="Restore it first; nothing was changed.",
+                )
+            return Change(await self._fetch(connection, passage_id), changed=True)
+
+    async def archive(self, principal: Principal, passage_id: int) -> Change:
+        """Hide a passage from search until it is restored.
+
+        Raises:
+            NotFound: there is none of that id.
+            UsageError: it is foundational.
+        """
+        async with self._db.transaction() as connection:
+            found = await PASSAGES.archive_passage(
+                connection,
+                passage_id=_check_id(passage_id),
+                principal=principal.name,
+                at=self._clock.now(),
+            )
+            passage = await self._fetch(connection, passage_id)
+        if passage.tier == "foundational":
+            raise UsageError(
+                f"Passage {passage_id} is foundational: it stays in view.",
+                hint="Add a note to it (enrich_passage) instead; nothing was changed.",
+            )
+        return Change(passage, changed=found is not None)
+
+    async def restore(self, passage_id: int) -> Change:
+        """Bring an archived passage back into search.
+
+        Raises:
+            NotFound: there is none of that id.
+        """
+        async with self._db.transaction() as connection:
+            found = await PASSAGES.restore_passage(connection, passage_id=_check_id(passage_id))
+            return Change(await self._fetch(connection, passage_id), changed=found is not None)
+
+    async def enrich(self, principal: Principal, passage_id: int, text: str) -> Note:
+        """Add a dated note to a passage; search finds the passage by it too.
+
+        Raises:
+            NotFound: there is none of that id.
+            UsageError: the note is empty, too long or not storable, or the passage is archived.
+        """
+        require_storable(text, "The note", max_chars=MAX_NOTE_CHARS)
+        at = self._clock.now()
+        async with self._db.connection() as connection:
+            passage = await self._fetch(connection, passage_id)
+        pieces = passage_writing.index_text(
+            text, author=passage.author, title=passage.title, happened_at=at
+        )
+        made = await self.vectors.make([piece.embedded for piece in pieces])
+        thread = passage_writing.thread_key(None, passage.id)
+        async with self._db.transaction() as connection:
+            await lock_threads(connection, [thread])
+            held = await PASSAGES.lock_passage(connection, passage_id=passage_id)
+            if held is None:
+                raise _not_found(passage_id)
+            if held["archived_at"] is not None:
+                raise UsageError(
+                    f"Passage {passage_id} is archived.",
+                    hint="Restore it first; nothing was written.",
+                )
+            row = await PASSAGES.insert_note(
+                connection,
+                passage_id=passage_id,
+                text=text,
+                principal=principal.name,
+                agent_id=principal.agent_id,
+                at=at,
+            )
+            chunks = [
+                passage_writing.Chunk(
+                    passage_id=passage_id,
+                    note_id=row["id"],
+                    number=number,
+                    thread=thread,
+                    author=passage.author,
+                    title=passage.title,
+                    indexed=indexed,
+                )
+                for number, indexed in enumerate(pieces, start=1)
+            ]
+            ids = await passage_writing.write_chunks(connection, chunks)
+            hashes = [chunk.indexed.sha256 for chunk in chunks]
+            await self.vectors.keep(connection, made, ids, hashes, in_thread=True)
+        await count_words_if_due(self._db, self._clock)
+        return Note(**row)
+
+    async def link(
+        self, principal: Principal, from_id: int, to_id: int, *, kind: str, note: str = ""
+    ) -> bool:
+        """Link two passages; False when they are linked so already.
+
+        Raises:
+            NotFound: one of them is not there.
+            UsageError: they are one, or the kind is no word.
+        """
+        return await passage_links.link(
+            self._db, principal, from_id, to_id, kind=kind, note=note, at=self._clock.now()
+        )
+
+    async def unlink(self, from_id: int, to_id: int, *, kind: str | None = None) -> int:
+        """Take away the links between two passages, and return how many there were."""
+        return await passage_links.unlink(self._db, from_id, to_id, kind=kind)
+
+    async def count_words(self) -> None:
+        """Count anew how often each word occurs, after a bulk of changes."""
+        await count_words_if_due(self._db, self._clock, at_once=True)
+
+    async def _write(
+        self, principal: Principal, drafts: Sequence[Draft]
+    ) -> tuple[list[Passage], int, Made]:
+        return await passage_writing.write_drafts(
+            self._db, self.vectors, principal, drafts, self._clock.now()
+        )
+
+    async def _fetch(self, connection: Connection, passage_id: int) -> Passage:
+        row = await PASSAGES.fetch_passage(connection, passage_id=_check_id(passage_id))
+        if row is None:
+            raise _not_found(passage_id)
+        return Passage.of(row)
+
+
+def parse_time(text: str | None, field: str) -> datetime | None:
+    """Read an ISO date or time; one without a zone is UTC.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(
+            f"{text[:40]!r} is no time for {field}.",
+            hint="Write it as 2026-05-08 or 2026-05-08T13:56:00+02:00.",
+        ) from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _pending(made: Made) -> str | None:
+    return None if made.failure is None else str(made.failure)
+
+
+def _check_id(passage_id: int) -> int:
+    if not 1 <= passage_id <= MAX_ID:
+        raise _not_found(passage_id)
+    return passage_id
+
+
+def _not_found(passage_id: int) -> NotFound:
+    return NotFound(
+        f"There is no passage {passage_id}; nothing was changed.",
+        hint="passage_search gives the ids there are.",
+    )

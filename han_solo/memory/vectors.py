@@ -1,0 +1,265 @@
+"""The vectors of what is stored: which model makes them, and how those that lack are made.
+
+The database says which model is searched by, so that all processes agree; its key and address come
+from the settings. A passage is written whether or not a vector can be made at that moment: it is
+then found by its words, and its vector is made later, by ``fill``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import asyncpg
+
+from .. import logs
+from ..clock import Clock
+from ..embed.model import Embedder, EmbedderName, write_vector
+from ..embed.model import Vectors as Matrix
+from ..errors import EmbeddingFailed, SettingsError
+from ..store.database import Connection, Database
+from . import passage_text
+from .statements import PASSAGES, VECTORS, load_indexes
+
+_log = logs.get("memory")
+
+KNOWN_S: Final = 5.0
+"""How long it is believed which model is active. A switch waits longer before it ends."""
+
+FILL_ROWS: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """The model that is searched by."""
+
+    id: int
+    embedder: Embedder
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Vectors of some texts, or why there are none."""
+
+    embedder_id: int
+    vectors: tuple[str | None, ...]
+    failure: EmbeddingFailed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VectorState:
+    """What the stored vectors of a model are like.
+
+    ``missing`` chunks have none, ``changed`` ones have one of an older text; ``stored_widths`` are
+    those that the vectors really have.
+    """
+
+    name: EmbedderName
+    chunks: int
+    missing: int
+    changed: int
+    stored_widths: tuple[int, ...]
+
+    @property
+    def stale(self) -> int:
+        return self.missing + self.changed
+
+
+class Vectors:
+    """Makes and keeps vectors; used by passages, search, ``embed`` commands and a guard."""
+
+    def __init__(
+        self,
+        db: Database,
+        wanted: EmbedderName,
+        make: Callable[[EmbedderName], Embedder],
+        clock: Clock | None = None,
+    ) -> None:
+        """Bind them.
+
+        Args:
+            db: where they are kept.
+            wanted: the model to begin with in a memory that has none yet.
+            make: makes the embedder of a name, or raises ``SettingsError``.
+            clock: the time.
+        """
+        self._db = db
+        self._wanted = wanted
+        self._make = make
+        self._clock = clock or Clock()
+        self._active: Active | None = None
+        self._known_until_s = 0.0
+
+    async def close(self) -> None:
+        if self._active is not None:
+            await self._active.embedder.close()
+
+    def forget(self) -> None:
+        """Look up anew which model is active."""
+        self._known_until_s = 0.0
+
+    async def active(self) -> Active:
+        """Return the model that is searched by; a memory that has none begins with the wanted one.
+
+        Raises:
+            EmbeddingFailed: its key is not set.
+        """
+        if self._active is not None and time.monotonic() < self._known_until_s:
+            return self._active
+        found_id, name = await self._look_up()
+        if self._active is None or self._active.id != found_id:
+            try:
+                embedder = self._make(name)
+            except SettingsError as error:
+                raise EmbeddingFailed(error.message, hint=error.hint) from error
+            await self.close()
+            self._active = Active(found_id, embedder)
+        self._known_until_s = time.monotonic() + KNOWN_S
+        return self._active
+
+    async def _look_up(self) -> tuple[int, EmbedderName]:
+        async with self._db.transaction() as connection:
+            row = await VECTORS.fetch_active(connection)
+            if row is None:
+                name = self._wanted
+                await VECTORS.insert_embedder(
+                    connection,
+                    provider=name.provider,
+                    model=name.model,
+                    width=name.width,
+                    state="active",
+                    at=self._clock.now(),
+                )
+                row = await VECTORS.fetch_active(connection)
+                if row is None:
+                    raise AssertionError("the row was added, by us or by another process")
+                await load_indexes(row["id"], row["width"]).make_index(connection)
+        return row["id"], EmbedderName(row["provider"], row["model"], row["width"])
+
+    async def make(self, texts: Sequence[str]) -> Made:
+        """Make the vectors of passages; a failure is returned: they are written all the same."""
+        try:
+            active = await self.active()
+            rows = await active.embedder.embed(texts, "passage")
+        except EmbeddingFailed as error:
+            _log.warning("memory.embedding_failed", reason=str(error), texts=len(texts))
+            return Made(0, (), error)
+        return Made(active.id, tuple(map(write_vector, rows)))
+
+    async def keep(
+        self,
+        connection: Connection,
+        made: Made,
+        chunk_ids: Sequence[int],
+        hashes: Sequence[bytes],
+        *,
+        in_thread: bool,
+    ) -> None:
+        """Keep them in the transaction that wrote their chunks."""
+        if made.failure is not None:
+            return
+        await VECTORS.insert_vectors(
+            connection,
+            embedder_id=made.embedder_id,
+            chunk_ids=chunk_ids,
+            hashes=hashes,
+            vectors=made.vectors,
+        )
+        if in_thread:
+            await VECTORS.refresh_vector_contexts(
+                connection, embedder_id=made.embedder_id, chunk_ids=chunk_ids
+            )
+
+    async def state(self, active_id: int | None = None) -> VectorState:
+        """Tell what the stored vectors of the active model are like, or those of another."""
+        async with self._db.connection() as connection:
+            rows = [row async for row in VECTORS.list_embedders(connection)]
+            row = next(
+                (r for r in rows if r["id"] == active_id or (not active_id and _is_active(r))), None
+            )
+            if row is None:
+                return VectorState(self._wanted, 0, 0, 0, ())
+            counts = await VECTORS.count_stale(connection, embedder_id=row["id"])
+            widths = [
+                found["width"]
+                async for found in VECTORS.find_widths(connection, embedder_id=row["id"])
+            ]
+        return VectorState(
+            EmbedderName(row["provider"], row["model"], row["width"]),
+            counts["chunks"],
+            counts["missing"],
+            counts["changed"],
+            tuple(sorted(widths)),
+        )
+
+    async def refill(self, tell: Callable[[int], None] | None = None) -> int:
+        """Make the vectors that the active model lacks, and return how many.
+
+        Raises:
+            EmbeddingFailed: the model failed; what was made until then is kept.
+        """
+        active = await self.active()
+        return await self.fill(active.id, active.embedder, tell)
+
+    async def fill(
+        self, embedder_id: int, embedder: Embedder, tell: Callable[[int], None] | None = None
+    ) -> int:
+        """Make the vectors that a model lacks, in batches that are each kept whole."""
+        filled = after_id = 0
+        while True:
+            async with self._db.connection() as connection:
+                rows = [
+                    row
+                    async for row in VECTORS.list_stale(
+                        connection,
+                        embedder_id=embedder_id,
+                        after_id=after_id,
+                        limit_rows=FILL_ROWS,
+                    )
+                ]
+            if not rows:
+                return filled
+            texts = [
+                passage_text.embedded_text(
+                    row["text"],
+                    author=row["author"],
+                    title=row["title"],
+                    happened_at=row["happened_at"],
+                )
+                for row in rows
+            ]
+            vectors = await embedder.embed(texts, "passage")
+            after_id = rows[-1]["id"]
+            await self._keep_filled(embedder_id, rows, vectors)
+            filled += len(rows)
+            if tell is not None:
+                tell(len(rows))
+
+    async def _keep_filled(
+        self, embedder_id: int, rows: Sequence[asyncpg.Record], vectors: Matrix
+    ) -> None:
+        ids = [row["id"] for row in rows]
+        async with self._db.transaction() as connection:
+            await lock_threads(connection, [row["thread"] for row in rows])
+            await VECTORS.insert_vectors(
+                connection,
+                embedder_id=embedder_id,
+                chunk_ids=ids,
+                hashes=[row["text_sha256"] for row in rows],
+                vectors=[write_vector(vector) for vector in vectors],
+            )
+            await VECTORS.refresh_vector_contexts(
+                connection, embedder_id=embedder_id, chunk_ids=ids
+            )
+
+
+async def lock_threads(connection: Connection, threads: Sequence[str | None]) -> None:
+    """Have writers of these threads take turns, in one order so that none waits in a circle."""
+    for thread in sorted({thread for thread in threads if thread is not None}):
+        await PASSAGES.lock_thread(connection, thread=thread)
+
+
+def _is_active(row: asyncpg.Record) -> bool:
+    return bool(row["state"] == "active")
