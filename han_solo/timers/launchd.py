@@ -134,6 +134,9 @@ class Launchd:
                 hint=f"Try again, or run: launchctl bootout {self._target(job)}",
             )
 
+    def forget(self) -> None:
+        """Do nothing: what is unloaded is forgotten."""
+
     @property
     def _domain(self) -> str:
         return f"gui/{self._user_id}"

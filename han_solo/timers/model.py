@@ -115,6 +115,9 @@ class Manager(Protocol):
     def unload(self, job: str) -> None:
         """Stop waking it; its files stay."""
 
+    def forget(self) -> None:
+        """Let go of what was read from files that are gone."""
+
 
 def is_same_home(first: Path, second: Path) -> bool:
     """Say whether two paths are one directory, links seen through."""

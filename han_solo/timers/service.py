@@ -6,7 +6,8 @@ its home, are never touched unless that is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -145,10 +146,11 @@ def _install_one(manager: Manager, spec: JobSpec, installation: Installation) ->
             hint="Wait until it is done (`han-solo jobs list`), and install again.",
         )
     was_there = any(path.exists() for path in rendered)
+    for path, content in rendered.items():
+        with _files_of(manager, path):
+            write_private_bytes(path, content)
     if loaded.is_loaded:
         manager.unload(spec.name)
-    for path, content in rendered.items():
-        write_private_bytes(path, content)
     manager.load(spec.name)
     return Change(spec.name, "replaced" if was_there else "installed", tuple(rendered))
 
@@ -157,8 +159,22 @@ def _remove(manager: Manager, timer: InstalledTimer) -> Change:
     if manager.ask(timer.job).is_loaded:
         manager.unload(timer.job)
     for path in timer.files:
-        path.unlink(missing_ok=True)
+        with _files_of(manager, path):
+            path.unlink(missing_ok=True)
+    manager.forget()
     return Change(timer.job, "removed", timer.files)
+
+
+@contextlib.contextmanager
+def _files_of(manager: Manager, path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise TimerError(
+            f"{path} can not be changed: {error.strerror}.",
+            hint=f"{path.parent} has to be yours (`ls -ld` shows whose it is); then do it again. "
+            f"`han-solo {manager.name} status` shows what is so now.",
+        ) from error
 
 
 def _refuse_others(

@@ -130,6 +130,10 @@ class Systemd:
                 hint=f"Run: systemctl --user disable --now {unit}",
             )
 
+    def forget(self) -> None:
+        """Have systemd read the units anew; until then it shows those that are gone."""
+        self._systemctl("daemon-reload")
+
     def _file(self, job: str, kind: str) -> Path:
         return self.folder / f"{PREFIX}{job}.{kind}"
 

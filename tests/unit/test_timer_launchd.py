@@ -131,6 +131,13 @@ def test_what_launchd_does_not_take_is_not_called_installed(launchd, launchctl, 
         install(launchd, installation, fixtures.build_job())
 
 
+def test_a_folder_that_is_not_ones_own_is_one_sentence(launchd, launchctl, installation):
+    launchd.folder.write_text("no folder at all")
+    with pytest.raises(TimerError, match="has to be yours"):
+        install(launchd, installation, fixtures.build_job())
+    assert launchctl.loaded == {}
+
+
 def test_a_job_that_is_not_declared_any_more_is_taken_away(launchd, launchctl, installation):
     old, new = fixtures.build_job("old"), fixtures.build_job("new")
     install(launchd, installation, old)

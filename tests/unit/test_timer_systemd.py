@@ -82,6 +82,7 @@ def test_a_job_is_started_once_and_taken_away_whole(systemd, systemctl, installa
     systemctl.active.clear()
     assert service.compare(systemd, [job], installation)[0].stands == "not loaded"
     service.uninstall(systemd, None, installation)
+    assert systemctl.reloads == 2
     assert list(systemd.folder.iterdir()) == []
 
 

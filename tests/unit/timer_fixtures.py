@@ -36,7 +36,7 @@ def build_installation(home: Path, **changes: str) -> Installation:
 
 
 class FakeLaunchctl:
-    """What ``launchctl`` was measured to answer: 113 for a label that is not loaded."""
+    """Answers as ``launchctl`` does: 113 for a label that is not loaded, 5 where it refuses."""
 
     def __init__(self) -> None:
         self.loaded: dict[str, str] = {}
@@ -74,6 +74,7 @@ class FakeSystemctl:
         self.active: set[str] = set()
         self.running: set[str] = set()
         self.has_session = True
+        self.reloads = 0
 
     def __call__(self, argv: Sequence[str]) -> Ran:
         assert argv[:2] == ["systemctl", "--user"]
@@ -87,6 +88,8 @@ class FakeSystemctl:
             return Ran(0, f"ActiveState={state}\nExecMainStatus=1\nResult=exit-code")
         if verb in {"enable", "restart"}:
             self.active.add(rest[-1])
+        elif verb == "daemon-reload":
+            self.reloads += 1
         elif verb == "disable":
             self.active.discard(rest[-1])
         return Ran(0, "")
