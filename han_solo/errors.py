@@ -75,6 +75,10 @@ class UsageError(HanSoloError):
     """What the user wrote can not be used."""
 
 
+class NameTaken(UsageError):
+    """What is to be made bears a name that another has, perhaps since a moment ago."""
+
+
 class SettingsError(UsageError):
     """A setting is missing or has a value out of its range."""
 
@@ -137,6 +141,10 @@ class Forbidden(AuthError):
 
 class StoreError(HanSoloError):
     """Postgres, or what it holds."""
+
+
+class TokenChanged(StoreError):
+    """Somebody else rotated or revoked the token at the same moment; nothing was changed."""
 
 
 class DatabaseUnavailable(StoreError):

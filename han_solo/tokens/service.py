@@ -14,7 +14,7 @@ from typing import Final, Protocol
 import asyncpg
 
 from ..clock import Clock
-from ..errors import NotFound, StoreError, Unauthenticated, UsageError
+from ..errors import NameTaken, NotFound, TokenChanged, Unauthenticated, UsageError
 from ..principals import KIND_SCOPES, Audience, Principal
 from ..store.database import Connection, Database
 from ..store.queries import load_queries
@@ -164,7 +164,7 @@ class Tokens:
                 raise NotFound(f"There is no live token {name!r}.", hint=_NEW)
             old = _record(row)
             if not await _QUERIES.retire_token(connection, token_id=old.id, revoked_at=now + grace):
-                raise StoreError(
+                raise TokenChanged(
                     f"The token {name!r} was rotated or revoked by someone else at this moment; "
                     "this call changed nothing.",
                     hint="Look with `han-solo tokens list`, and rotate again if you still want to.",
@@ -243,7 +243,7 @@ async def _insert(
     except asyncpg.UniqueViolationError as error:
         if error.constraint_name != _LIVE_NAME:
             raise
-        raise UsageError(
+        raise NameTaken(
             f"There is a live token {name!r} already.",
             hint=f"Take another name, or replace it: han-solo tokens rotate {name}.",
         ) from error

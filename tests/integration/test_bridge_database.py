@@ -212,3 +212,17 @@ async def test_a_stranger_with_the_name_of_an_own_token_is_not_taken_over(tmp_pa
         with pytest.raises(BridgeError, match="needs that name itself"):
             await ensure_agent_token(tokens, Home(tmp_path))
         assert (await tokens.verify(theirs.token)).kind == "client"
+
+
+async def test_bridges_that_start_at_once_each_get_a_good_token(database_url, tmp_path):
+    async with migrated(database_url) as db:
+        tokens = Tokens(db)
+        homes = [Home(tmp_path / str(number)) for number in range(4)]
+        for home in homes:
+            home.create()
+
+        given = await asyncio.gather(*[ensure_agent_token(tokens, home) for home in homes])
+
+        assert len(set(given)) == 4
+        for token in given:
+            assert (await tokens.verify(token)).kind == "agent"
