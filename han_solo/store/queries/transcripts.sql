@@ -119,37 +119,39 @@ RETURNING id;
 
 -- name: search(query, since, project, session_id, limit_rows)
 -- Find what was said, the best first and then the newest; of a common word the newest 2,000.
+WITH found AS (
+    SELECT t.id, t.session_id, t.kind, t.at, t.text, session.project, session.title
+    FROM memory.transcripts AS t
+    JOIN memory.transcript_sessions AS session
+        ON session.session_id = t.session_id
+    WHERE to_tsvector('simple', LEFT(t.text, 50000)) @@ websearch_to_tsquery('simple', :query)
+        AND t.kind IN ('prompt', 'queued_prompt', 'answer', 'summary', 'title')
+        AND (:since::timestamptz IS NULL OR t.at >= :since::timestamptz)
+        AND (:session_id::text IS NULL OR t.session_id = :session_id)
+        AND (:project::text IS NULL OR strpos(lower(session.project), lower(:project)) > 0)
+    ORDER BY t.at DESC NULLS LAST, t.id DESC
+    LIMIT 2000
+),
+best AS (
+    SELECT
+        id, session_id, kind, at, text, project, title,
+        ts_rank(
+            to_tsvector('simple', LEFT(text, 50000)), websearch_to_tsquery('simple', :query)
+        ) AS rank
+    FROM found
+    ORDER BY rank DESC, at DESC NULLS LAST, id DESC
+    LIMIT :limit_rows
+)
 SELECT
-    best.id, best.session_id, best.kind, best.at, best.project, best.title,
+    id, session_id, kind, at, project, title,
     ts_headline(
         'simple',
-        left(best.text, 50000),
-        best.query,
+        LEFT(text, 50000),
+        websearch_to_tsquery('simple', :query),
         'MaxFragments=1, MaxWords=30, MinWords=12, StartSel=**, StopSel=**'
     ) AS snippet
-FROM (
-    SELECT
-        found.*,
-        ts_rank(to_tsvector('simple', left(found.text, 50000)), found.query) AS rank
-    FROM (
-        SELECT
-            t.id, t.session_id, t.kind, t.at, t.text, session.project, session.title, asked.query
-        FROM websearch_to_tsquery('simple', :query) AS asked (query)
-        JOIN memory.transcripts AS t
-            ON to_tsvector('simple', left(t.text, 50000)) @@ asked.query
-        JOIN memory.transcript_sessions AS session
-            ON session.session_id = t.session_id
-        WHERE t.kind IN ('prompt', 'queued_prompt', 'answer', 'summary', 'title')
-            AND (:since::timestamptz IS NULL OR t.at >= :since::timestamptz)
-            AND (:session_id::text IS NULL OR t.session_id = :session_id)
-            AND (:project::text IS NULL OR strpos(lower(session.project), lower(:project)) > 0)
-        ORDER BY t.at DESC NULLS LAST, t.id DESC
-        LIMIT 2000
-    ) AS found
-    ORDER BY rank DESC, found.at DESC NULLS LAST, found.id DESC
-    LIMIT :limit_rows
-) AS best
-ORDER BY best.rank DESC, best.at DESC NULLS LAST, best.id DESC;
+FROM best
+ORDER BY rank DESC, at DESC NULLS LAST, id DESC;
 
 -- name: read_session(session_id, after_id, limit_rows)
 -- Read a session's records in the order of its file.
