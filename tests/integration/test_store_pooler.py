@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 import pytest_asyncio
 
+from han_solo.daemon.leadership import Leadership
 from han_solo.errors import DatabaseUnavailable, SettingsError
 from han_solo.memory.notecards import Notecards
 from han_solo.principals import MEMORY_READ, MEMORY_WRITE, Principal
@@ -158,3 +159,19 @@ async def test_tokens_and_notecards_work_through_it(db):
         assert (await notecards.complete(REN, card.id)).changed
     page = await notecards.list(status="completed", limit=100)
     assert {card.id for card in page.notecards} == {card.id for card in cards}
+
+
+async def test_the_lead_is_held_around_the_pooler(db, database_url):
+    async with Leadership(db, "ren").try_lead() as lead:
+        assert lead is not None
+        for _ in range(6):  # each on another server of the pooler; none of them has the lock
+            await db.ping()
+        async with Leadership(db, "ren").try_lead() as second:
+            assert second is None
+        async with migrated(database_url) as direct, direct.connection() as connection:
+            (holder,) = await connection.fetch(
+                "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid)"
+                " WHERE locktype = 'advisory' AND datname = current_database()"
+            )
+        assert holder["application_name"] == "han-solo leader"
+        assert lead.is_held
