@@ -101,6 +101,7 @@ async def test_a_dry_run_shows_both_plans_changes_nothing_and_ends_with_3(shell:
     assert await shell.world.services.journal.load() == ()
 
 
+@pytest.mark.deep
 async def test_a_dry_run_that_would_change_nothing_ends_with_0(shell: Shell) -> None:
     result = await shell.type("openai-proxy/rehearsal", "--dry-run")
     assert result.exit_code == 0, result.output
@@ -120,6 +121,7 @@ async def test_a_switch_tells_what_the_spec_is_to_say_and_goes_back(shell: Shell
     assert result.output.count("done") == 2
 
 
+@pytest.mark.deep
 async def test_no_is_no(shell: Shell) -> None:
     before = await shell.world.whole()
     result = await shell.type(SECOND, answers="n\n")
@@ -172,6 +174,7 @@ async def test_a_provider_is_added_and_its_key_is_nowhere_to_be_seen(shell: Shel
         assert switched.exit_code == 0, switched.output
 
 
+@pytest.mark.deep
 async def test_a_key_that_is_refused_adds_nothing(shell: Shell) -> None:
     async with run_model("third") as url:
         result = await shell.type_providers(
@@ -182,18 +185,21 @@ async def test_a_key_that_is_refused_adds_nothing(shell: Shell) -> None:
     assert "third" not in (await shell.type_providers("list")).output
 
 
+@pytest.mark.deep
 async def test_a_key_is_replaced(shell: Shell) -> None:
     result = await shell.type_providers("add", "second", "--replace-key", stdin="another\n")
     assert result.exit_code == 0, result.output
     assert "has its new key" in result.output
 
 
+@pytest.mark.deep
 async def test_a_name_that_is_there_is_refused(shell: Shell) -> None:
     result = await shell.type_providers("add", "second", "--type", "openai", stdin="k\n")
     assert result.exit_code == 2
     assert "already" in result.output
 
 
+@pytest.mark.deep
 async def test_a_handle_that_is_taken_over_is_said(shell: Shell) -> None:
     async with run_model("rehearsal") as url:
         result = await shell.type_providers(

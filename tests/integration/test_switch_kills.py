@@ -54,11 +54,11 @@ async def settle_as_daemon(world: SwitchWorld) -> None:
 @pytest.mark.parametrize(
     ("point", "settle"),
     [
-        ("before patch_llm_config", settle_as_daemon),
+        pytest.param("before patch_llm_config", settle_as_daemon, marks=pytest.mark.deep),
         ("after patch_llm_config", settle_as_bridge),
-        ("after create_canary", settle_as_daemon),
-        ("before send_message", settle_as_bridge),
-        ("before end_canary", settle_as_daemon),
+        pytest.param("after create_canary", settle_as_daemon, marks=pytest.mark.deep),
+        ("before send_message", settle_as_daemon),
+        pytest.param("before end_canary", settle_as_daemon, marks=pytest.mark.deep),
     ],
 )
 async def test_a_switch_killed_before_its_canary_is_heard_is_undone(
@@ -88,6 +88,7 @@ async def test_a_switch_killed_after_its_canary_answered_is_finished(world: Swit
     assert row.outcome == "done"
 
 
+@pytest.mark.deep
 async def test_the_next_switch_settles_first(world: SwitchWorld) -> None:
     await kill_at(world, "after patch_llm_config")
     before = (await world.agent()).llm_config
@@ -97,6 +98,7 @@ async def test_the_next_switch_settles_first(world: SwitchWorld) -> None:
     assert [row.outcome for row in await world.services.journal.load()] == ["done", "undone"]
 
 
+@pytest.mark.deep
 async def test_what_somebody_changed_since_is_left_alone(world: SwitchWorld) -> None:
     await kill_at(world, "after patch_llm_config")
     await world.lab.http.patch(f"/v1/agents/{world.agent_id}", json={"model": SILENT})
@@ -116,6 +118,7 @@ async def test_tools_lost_between_the_two_plans_come_back(world: SwitchWorld) ->
     assert await world.whole() == before
 
 
+@pytest.mark.deep
 async def test_a_switch_that_is_under_way_is_not_settled(world: SwitchWorld) -> None:
     await kill_at(world, "after patch_llm_config")
     before = await world.whole()
@@ -125,6 +128,7 @@ async def test_a_switch_that_is_under_way_is_not_settled(world: SwitchWorld) -> 
     assert await world.whole() == before
 
 
+@pytest.mark.deep
 async def test_a_canary_that_could_not_be_ended_is_ended_later(world: SwitchWorld) -> None:
     async def fail(*_: object) -> None:
         world.gateway.before.clear()
