@@ -11,11 +11,14 @@ from typing import Final
 
 from ahocorasick_rs import BytesAhoCorasick
 
+_VALUE: Final = r"(?:\\?\"(?!\$)[^\"\\\n]{8,}\\?\"|'(?!\$)[^'\n]{8,}'|[^\s\"'\\$<>(){}\[\]]{8,})"
+"""What an environment is given, in quotes or not; one that names another variable is no secret."""
+
 _SHAPES: Final = (
     (
         "private_key",
         "-----BEGIN",
-        r"-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END[^-]*-----)?",
+        r"(?s:-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z))",
     ),
     ("anthropic_key", "sk-", r"sk-ant-[A-Za-z0-9_-]{20,}"),
     ("openai_key", "sk-", r"\bsk-(?:proj-|svcacct-)?[A-Za-z0-9_-]{20,}"),
@@ -36,6 +39,10 @@ _SHAPES: Final = (
     ("han_solo_token", "hs_", r"\bhs_[a-z2-7]{8}_[A-Za-z0-9_-]{40,}"),
     ("jwt", "eyJ", r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
     ("bearer", "earer ", r"(?<=earer )[A-Za-z0-9._~+/=-]{16,}"),
+    ("assigned_secret", "_KEY=", rf"(?<=_KEY=){_VALUE}"),
+    ("assigned_secret", "_TOKEN=", rf"(?<=_TOKEN=){_VALUE}"),
+    ("assigned_secret", "_SECRET=", rf"(?<=_SECRET=){_VALUE}"),
+    ("assigned_secret", "PASSWORD=", rf"(?<=PASSWORD=){_VALUE}"),
     ("password_in_url", "://", r"(?<=://)[^\s:/@\"']{1,64}:[^\s/@\"']{1,128}(?=@[\w.-])"),
 )
 """Name, what it begins with, and its shape."""

@@ -203,7 +203,8 @@ SECRETS = [
     "hf_" + "i" * 34,
     "hs_abcdefgh_" + "j" * 43,
     "eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSMeKKF2QT4",
-    "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+    "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENC\nDEK-Info: A-C\n\nMIIE\n"
+    "-----END RSA PRIVATE KEY-----",
 ]
 
 
@@ -227,6 +228,13 @@ def test_known_shapes_of_secrets_are_taken_out_of_text_and_raw(secret):
             "Authorization: Bearer abcdefghijklmnopqrstuv",
             "Authorization: Bearer [redacted: bearer]",
         ),
+        ("export MY_API_KEY=abcdefgh12345", "export MY_API_KEY=[redacted: assigned_secret]"),
+        ("DB_PASSWORD='correct horse' run", "DB_PASSWORD=[redacted: assigned_secret] run"),
+        (
+            r'{"command":"A_TOKEN=\"abcdefgh1\" x"}',
+            '{"command":"A_TOKEN=[redacted: assigned_secret] x"}',
+        ),
+        ('A_TOKEN="$OTHER_TOKEN" B_KEY=$(cat key)', 'A_TOKEN="$OTHER_TOKEN" B_KEY=$(cat key)'),
         ("risk-free and https://example.org/a:b", "risk-free and https://example.org/a:b"),
     ],
 )
