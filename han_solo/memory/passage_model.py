@@ -18,7 +18,9 @@ TIERS: Final[tuple[Tier, ...]] = get_args(Tier)
 MAX_TEXT_CHARS: Final = 2_000_000
 """A long book. It is found by its chunks, and a reply shows a part of it."""
 
-MAX_NOTE_CHARS: Final = 20_000
+MAX_NOTE_CHARS: Final = 4_000
+"""Longer text is a passage of its own, linked with this one."""
+
 MAX_NAME_CHARS: Final = 200
 """Of titles, authors, sources, threads and scopes."""
 

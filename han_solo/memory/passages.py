@@ -16,19 +16,20 @@ from ..principals import Principal
 from ..store.database import Connection, Database
 from ..store.text import require_storable
 from . import passage_links, passage_writing
-from .passage_links import read_links
 from .passage_model import (
     MAX_ID,
     MAX_NOTE_CHARS,
     Change,
     Draft,
     Imported,
+    Linked,
     Note,
     Passage,
     Whole,
     Written,
 )
-from .search import DEFAULT_LIMIT, Filters, Found, Search, Weights
+from .search import Search
+from .search_model import DEFAULT_LIMIT, Filters, Found, Weights
 from .statements import PASSAGES
 from .vectors import Made, Vectors, lock_threads
 from .word_counting import count_words_if_due
@@ -113,7 +114,7 @@ class Passages:
             notes = [
                 Note(**row) async for row in PASSAGES.list_notes(connection, passage_id=passage_id)
             ]
-            links = await read_links(connection, passage_id)
+            links = await passage_links.read_links(connection, passage_id)
             access = await PASSAGES.fetch_access(connection, passage_id=passage_id)
             await PASSAGES.insert_use(
                 connection,
@@ -252,6 +253,16 @@ class Passages:
         return await passage_links.link(
             self._db, principal, from_id, to_id, kind=kind, note=note, at=self._clock.now()
         )
+
+    async def linked(self, passage_id: int) -> tuple[Linked, ...]:
+        """Return what a passage is linked with, in both directions.
+
+        Raises:
+            NotFound: there is none of that id.
+        """
+        async with self._db.connection() as connection:
+            await self._fetch(connection, passage_id)
+            return await passage_links.read_links(connection, passage_id)
 
     async def unlink(self, from_id: int, to_id: int, *, kind: str | None = None) -> int:
         """Take away the links between two passages, and return how many there were."""

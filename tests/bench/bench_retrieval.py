@@ -23,7 +23,7 @@ from typing import Any
 
 from han_solo.memory.passage_model import Draft
 from han_solo.memory.passages import Passages
-from han_solo.memory.search import Weights
+from han_solo.memory.search_model import Weights
 from tests.integration.memory_fixtures import BENCH, open_passages
 from tests.servers import cache_directory, fresh_database, open_directory, run_postgres
 

@@ -10,7 +10,7 @@ from han_solo.errors import EmbeddingFailed, NotFound, UsageError
 from han_solo.memory.passage_model import MAX_TEXT_CHARS, Draft
 from han_solo.memory.passage_text import CHUNK_CHARS
 from han_solo.memory.passages import Passages
-from han_solo.memory.search import Filters
+from han_solo.memory.search_model import Filters
 from han_solo.memory.vectors import Vectors
 
 from .memory_fixtures import LOCAL, REN, BagOfWords
