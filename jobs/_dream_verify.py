@@ -47,6 +47,8 @@ def find_fault(day: str, written: Sequence[Written], allowed: Collection[str]) -
     brief = next((found for found in written if found.label == BRIEF), None)
     if brief is None or not brief.new:
         return f"The agent wrote no new {BRIEF}"
+    if brief.new[0].origin != "write":
+        return f"The text of {BRIEF} was written around han-solo, unverified"
     return _judge(day, brief.new[0].value, brief.before.value if brief.before else "")
 
 

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from han_solo import Daily, Evidence, HanSoloError, JobContext, job
+from han_solo.blocks.model import VersionEntry
 from han_solo.errors import LettaUnavailable, NotFound, TurnUnknown
 from han_solo.job_context import AgentParts
 from han_solo.turns.model import FoundTurn
@@ -199,10 +200,10 @@ async def _load_written(agent: AgentParts, since: datetime) -> list[Written]:
     written = []
     for state in await agent.blocks.list():
         entries = await agent.blocks.history(state.label, limit=50)
-        new = [entry for entry in entries if entry.created_at >= since]
+        new = [entry for entry in entries if entry.created_at >= since and _is_of_turn(entry)]
         if not new:
             continue
-        older = entries[len(new)] if len(entries) > len(new) else None
+        older = next((entry for entry in entries if entry.number < new[-1].number), None)
         written.append(
             Written(
                 state.label,
@@ -211,6 +212,17 @@ async def _load_written(agent: AgentParts, since: datetime) -> list[Written]:
             )
         )
     return written
+
+
+def _is_of_turn(entry: VersionEntry) -> bool:
+    """Say whether a version is the agent's, or was found written around us.
+
+    What others wrote meanwhile is theirs, and a block that is seen for the first time was not
+    written by anybody.
+    """
+    if entry.origin == "write":
+        return entry.author_kind == "agent"
+    return entry.origin in {"adopted_outside", "merged"} and entry.number > 1
 
 
 def _explain(found: FoundTurn, cause: str | None) -> str:

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,7 @@ class Installation:
     log: Path
     own: Path
     """Where guards of a test's own may lie, as an operator's do."""
+    stop_bridge: Callable[[], Awaitable[None]]
     processes: list[asyncio.subprocess.Process] = field(default_factory=list)
 
     async def start(self, *, is_waited_for: bool = True, **more: str) -> asyncio.subprocess.Process:
@@ -213,19 +214,22 @@ async def open_installation(
     letta = connect_letta(letta_server.base_url, password, actor["user_id"])
     async with (
         open_door(letta_server.base_url, actor) as door,
-        running(
-            tmp_path,
-            load_registry(),
-            letta=letta,
-            database_url=database_url,
-            agent_name=name,
-            rights=Rights.of(load_spec(spec).blocks),
-            **options,
-        ) as bridge,
+        contextlib.AsyncExitStack() as bridges,
         httpx.AsyncClient(base_url=letta_server.base_url, headers=actor, timeout=60) as http,
         gateway,
         asyncpg.create_pool(database_url, min_size=1, max_size=2) as db,
     ):
+        bridge = await bridges.enter_async_context(
+            running(
+                tmp_path,
+                load_registry(),
+                letta=letta,
+                database_url=database_url,
+                agent_name=name,
+                rights=Rights.of(load_spec(spec).blocks),
+                **options,
+            )
+        )
         await bridge.wait_health(lambda found: found["sync"]["tools_in_sync"])
         agent_id = await db.fetchval("SELECT agent_id FROM han_solo.agents")
         own = tmp_path / "own"
@@ -246,7 +250,15 @@ async def open_installation(
             "HAN_SOLO_EXTENSIONS": str(own),
         }
         installation = Installation(
-            environment, door, db, http, gateway, agent_id, tmp_path / "daemon.log", own
+            environment,
+            door,
+            db,
+            http,
+            gateway,
+            agent_id,
+            tmp_path / "daemon.log",
+            own,
+            bridges.aclose,
         )
         try:
             yield installation

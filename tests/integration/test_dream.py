@@ -250,3 +250,16 @@ async def test_a_cold_letta_is_waited_for_and_one_that_never_wakes_is_tried_late
     result = await waking
     assert isinstance(result, Finished)
     assert result.run.outcome == "succeeded", result.run.error
+
+
+async def test_a_bridge_that_is_down_pauses_nothing_and_the_failure_says_what_failed(
+    night: Night,
+) -> None:
+    await night.place.stop_bridge()
+
+    done = await night.finish()
+
+    assert done.outcome == "failed"
+    assert "The agent wrote no new pending_thoughts" in (done.error or "")
+    assert "write_own_block" in (done.error or "")
+    assert (await night.run()).why == "needs_a_person"
