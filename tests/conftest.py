@@ -38,7 +38,7 @@ def pytest_configure() -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in list(os.environ):
-        is_ours = name.startswith("HAN_SOLO_") and name != "HAN_SOLO_TEST_CACHE"
+        is_ours = name.startswith("HAN_SOLO_") and not name.startswith("HAN_SOLO_TEST_")
         if is_ours or name.startswith("LETTA_") or name.endswith("_API_KEY"):
             del os.environ[name]
 

@@ -230,8 +230,8 @@ class _Sync:
         mark: _Mark,
     ) -> None:
         """Store a piece and how far it goes, together."""
-        # One at a time: two that copy the same records would wait for each other.
         async with self._storing, self._db.transaction() as connection:
+            await QUERIES.take_turn(connection)
             new = 0
             if parsed.rows:
                 new = await self._copy(connection, found, known, parsed)

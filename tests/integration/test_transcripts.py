@@ -13,13 +13,16 @@ from typer.testing import CliRunner
 
 from han_solo.cli import main as cli
 from han_solo.context import MemoryContext
+from han_solo.daemon.jobs import run_job
 from han_solo.errors import NotFound, UsageError
 from han_solo.loader import load_registry
 from han_solo.principals import Principal
+from han_solo.runs.model import Finished
 from han_solo.transcripts import ingest, pieces
 from han_solo.transcripts.ingest import sync
 from han_solo.transcripts.model import QUARANTINED
 from han_solo.transcripts.service import Transcripts
+from tests.integration.job_fixtures import open_jobs
 from tests.integration.store_fixtures import migrated
 from tests.unit.transcript_lines import DAMAGED, GOOD, SHAPES, join, said
 
@@ -137,6 +140,41 @@ async def test_a_crash_between_two_pieces_loses_and_doubles_nothing(db, project,
 
     assert 0 < half < 40
     assert await texts(db) == [f"word {number}" for number in range(40)]
+
+
+async def test_syncs_at_once_of_the_same_records_in_other_orders_store_each_once(
+    db, project, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(pieces, "PIECE_BYTES", 4_000)
+    records = [spoken(f"word {number}", number) for number in range(200)]
+    folders = []
+    for name, lines in {"a": records, "b": records[::-1]}.items():
+        folder = tmp_path / name / "-srv-demo"
+        folder.mkdir(parents=True)
+        (folder / "s-1.jsonl").write_bytes(dump(*lines))
+        (folder / "s-2.jsonl").write_bytes(dump(*lines[::-1]))
+        folders.append(folder.parent)
+
+    reports = await asyncio.gather(
+        *[sync(db, [folder], machine=machine) for folder in folders for machine in ("one", "two")]
+    )
+
+    assert sum(report.new for report in reports) == 200
+    assert len(set(await texts(db))) == len(await texts(db)) == 200
+
+
+async def test_the_job_shows_what_it_counted(database_url, project, tmp_path):
+    (project / "s-1.jsonl").write_bytes(join(*CORPUS))
+    spec = next(job for job in load_registry().jobs if job.name == "transcripts")
+    async with open_jobs(
+        database_url, home=tmp_path / "home", transcripts=(project.parent,)
+    ) as services:
+        result = await run_job(services, spec, started_by="schedule")
+
+    assert isinstance(result, Finished)
+    assert result.run.outcome == "succeeded", result.run.error
+    assert result.run.evidence["damage"] == dict.fromkeys(DAMAGED, 1)
+    assert sum(result.run.evidence["kinds"].values()) == result.run.evidence["records"]
 
 
 async def test_nothing_that_a_record_can_hold_fails_its_file(db, project):

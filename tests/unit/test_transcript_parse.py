@@ -203,8 +203,7 @@ SECRETS = [
     "hf_" + "i" * 34,
     "hs_abcdefgh_" + "j" * 43,
     "eyJhbGciOiJI.eyJzdWIiOiIx.SflKxwRJSMeKKF2QT4",
-    "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENC\nDEK-Info: A-C\n\nMIIE\n"
-    "-----END RSA PRIVATE KEY-----",
+    "-----BEGIN RSA PRIVATE KEY-----\nDEK-Info: A-C\n\nMIIE\n-----END RSA PRIVATE KEY-----",
 ]
 
 

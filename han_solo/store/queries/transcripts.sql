@@ -1,3 +1,7 @@
+-- name: take_turn()!
+-- Wait until no other process stores records: two with the same ones would lock each other out.
+SELECT pg_advisory_xact_lock(hashtextextended('han-solo transcripts', 0));
+
 -- name: make_staging()!
 -- Make the table that a piece of a file is copied into; it goes with the transaction.
 CREATE TEMP TABLE transcript_staging (
