@@ -40,6 +40,36 @@ SELECT to_jsonb(d)::text AS line
 FROM memory.transcript_damage AS d
 ORDER BY d.file_id, d.generation, d.file_offset, d.position;
 
+-- name: export_passages()
+-- Every passage, whatever its tier and state.
+SELECT to_jsonb(p)::text AS line
+FROM memory.passages AS p;
+
+-- name: export_passage_notes()
+-- The notes on passages.
+SELECT to_jsonb(n)::text AS line
+FROM memory.passage_notes AS n;
+
+-- name: export_passage_links()
+-- The links between passages.
+SELECT to_jsonb(l)::text AS line
+FROM memory.passage_links AS l;
+
+-- name: export_chunks()
+-- The pieces that long passages are cut into for the search.
+SELECT to_jsonb(c)::text AS line
+FROM memory.chunks AS c;
+
+-- name: export_searches()
+-- Every search of the memory, and what it found.
+SELECT to_jsonb(s)::text AS line
+FROM memory.searches AS s;
+
+-- name: export_passage_uses()
+-- Which finds were used.
+SELECT to_jsonb(u)::text AS line
+FROM memory.passage_uses AS u;
+
 -- name: export_agents()
 -- The agents that are known, by the names of their specs.
 SELECT to_jsonb(a)::text AS line
