@@ -64,7 +64,9 @@ def load_registry(extensions: Iterable[Path] = ()) -> Registry:
     by_kind = {kind: [m for root in roots for m in _load_kind(root, kind)] for kind in KINDS}
     modules = [module for loaded in by_kind.values() for module in loaded]
     for module in by_kind["guards"]:
-        _require_one_guard(module)
+        _require_one(module, GUARD_SPECS, "guard")
+    for module in by_kind["jobs"]:
+        _require_one(module, JOB_SPECS, "job")
     for module in modules:
         _refuse_callbacks(module)
     return build_registry(
@@ -87,13 +89,13 @@ def _refuse_callbacks(module: ModuleType) -> None:
         )
 
 
-def _require_one_guard(module: ModuleType) -> None:
-    """Refuse a file in ``guards/`` without a guard: someone believes that it watches."""
-    count = len(vars(module).get(GUARD_SPECS, ()))
+def _require_one(module: ModuleType, attribute: str, kind: str) -> None:
+    """Refuse a file without its guard or job: someone believes that it watches, or runs."""
+    count = len(vars(module).get(attribute, ()))
     if count != 1:
         raise DeclarationError(
-            f"{module.__file__} has {count or 'no'} guards; one module is one guard.",
-            hint="Decorate one function with @guard, or begin a helper's name with _.",
+            f"{module.__file__} has {count or 'no'} {kind}s; one module is one {kind}.",
+            hint=f"Decorate one function with @{kind}, or begin a helper's name with _.",
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import threading
 from collections.abc import Iterator
 
 
@@ -28,6 +29,9 @@ def cancel_on_sigterm() -> Iterator[asyncio.Event]:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     assert task is not None
     ending = asyncio.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield ending  # a command that runs inside another program: signals are that one's
+        return
 
     def end() -> None:
         ending.set()

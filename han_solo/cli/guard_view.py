@@ -180,7 +180,7 @@ def build_history(
         if remedy is not None:
             yield Text.assemble(INDENT, _build_remedy(remedy.outcome, remedy.what))
         elif not row.is_open:
-            yield Text.assemble(INDENT, ("it went away by itself", "dim"))
+            yield Text.assemble(INDENT, ("it was gone at the next look", "dim"))
 
 
 def tell_interval(seconds: float) -> str:

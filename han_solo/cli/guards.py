@@ -98,7 +98,8 @@ async def run_(
             leader = last.holder if last else "another process"
             run.err().print(
                 f"Nothing is repaired from here: {leader} leads. It repairs what is in mode "
-                "repair; here the guards only look.",
+                "repair; here the guards only look. To have it repair more: "
+                "HAN_SOLO_GUARD_MODES=NAME=repair, and start it again; or stop it and repair here.",
                 style="yellow",
                 markup=False,
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -29,7 +29,7 @@ def build_table(rows: Iterable[JobState], zone: ZoneInfo) -> Table:
             describe_when(row.spec.when),
             local(row.next_due.due_at, zone),
             local(last.started_at, zone) if last else "never",
-            f"[{_STYLES.get(last.outcome or '', 'cyan')}]{last.outcome or 'runs now'}[/]"
+            f"[{_STYLES.get(last.outcome or '', 'cyan')}]{tell_outcome(last)}[/]"
             + (f", for {last.period}" if last else "")
             if last
             else "",
@@ -44,7 +44,7 @@ def build_history(runs: Sequence[JobRun], zone: ZoneInfo) -> Table:
         table.add_column(name, overflow="fold")
     for row in runs:
         shown = row.error or (json.dumps(row.evidence) if row.evidence else "")
-        outcome = row.outcome or "runs now"
+        outcome = tell_outcome(row)
         table.add_row(
             local(row.started_at, zone),
             row.job,
@@ -53,6 +53,13 @@ def build_history(runs: Sequence[JobRun], zone: ZoneInfo) -> Table:
             shown.replace("[", r"\["),
         )
     return table
+
+
+def tell_outcome(row: JobRun) -> str:
+    """Say what came of a run; one whose lease ran out has no process any more."""
+    if row.outcome is not None:
+        return row.outcome
+    return "runs now" if row.lease_until > datetime.now(UTC) else "abandoned"
 
 
 def show_result(result: Finished | Declined) -> None:

@@ -15,6 +15,9 @@ from ..store.database import Database
 from .block_text import visible
 from .survey_model import Level, Survey
 
+LATE_S = 12.0
+"""A leader beats every five seconds, and a spare takes over within ten."""
+
 MOST_SHOWN = 5
 """Findings spelled out; `han-solo guards list` has them all."""
 
@@ -47,6 +50,13 @@ async def _look_at_daemon(found: Survey, database: Database, agent_name: str) ->
         )  # fmt: skip
         return
     detail = f"leads in epoch {leader.epoch}, heartbeat {leader.age_s:.0f} s ago"
+    if leader.age_s > LATE_S:
+        found.add(
+            "daemon", "warning", leader.holder,
+            f"{detail}: it may be gone, and nobody has taken over; {spares} stand by",
+            "Look whether it lives; `han-solo daemon` starts another.",
+        )  # fmt: skip
+        return
     found.add("daemon", "ok", leader.holder, f"{detail}, {spares} stand by" if spares else detail)
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import socket
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 from zoneinfo import ZoneInfo
@@ -111,7 +112,7 @@ class _Running:
         )
         spec = self._spec
         _log.info("job.run_started", job=spec.name, period=self._run.period, run_id=self._run.id)
-        work = asyncio.ensure_future(spec.function(context))
+        work = asyncio.ensure_future(_call(spec, context))
         beat = asyncio.create_task(self._keep_lease(work))
         try:
             done, _ = await asyncio.wait({work}, timeout=spec.timeout_s)
@@ -208,6 +209,28 @@ class _Running:
                     break
         _log.error("job.lease_lost", job=self._spec.name, run_id=self._run.id)
         work.cancel()
+
+
+class JobFault(Exception):
+    """What a job did that no job may do: its own fault, and not the daemon's."""
+
+
+async def _call(spec: JobSpec, context: JobContext) -> Evidence:
+    """Call the job; what it may not do becomes an error of its own.
+
+    A ``SystemExit`` in a task would end the loop, and with it the daemon.
+    """
+    try:
+        evidence = await spec.function(context)
+    except SystemExit as error:
+        raise JobFault(f"it called for the end of the whole process ({error!r})") from error
+    try:
+        json.dumps(evidence)
+    except (TypeError, ValueError) as error:
+        raise JobFault(f"what it returned is no JSON: {error}") from error
+    if not isinstance(evidence, Mapping):
+        raise JobFault(f"it returned a {type(evidence).__name__} and no mapping")
+    return evidence
 
 
 async def _cancel(work: asyncio.Future[Evidence]) -> None:

@@ -19,6 +19,7 @@ from ..errors import AgentGone, DatabaseUnavailable, HanSoloError, LeadLost, Let
 from ..findings.model import COULD_NOT_LOOK, Recorded, RemedyOutcome
 from ..guard_context import CheckContext, GuardServices, Looks, RemedyContext
 from .alerts import AlertSender, send_alerts
+from .loop_watch import LoopWatch
 from .report import GuardReport, Mode, Outcome, RemedyReport, merge
 
 IDENTITY: Final = "agent_identity"
@@ -26,6 +27,9 @@ IDENTITY: Final = "agent_identity"
 
 CHECK_TIMEOUT_S: Final = 120.0
 """A check is a few reads; one that hangs must not keep the others from looking."""
+
+MOST_HELD_S: Final = 2.0
+"""A check that holds the loop longer than this costs others their deadlines, and soon the lead."""
 
 REMEDY_TIMEOUT_S: Final = 600.0
 """As long as a sync of several hundred tools may take."""
@@ -164,7 +168,7 @@ class _Run:
                     and self._modes.get(IDENTITY) != "off"
                 )
                 return await self._blind(spec, str(error), started, is_told=is_told), ()
-            except Exception as error:  # noqa: BLE001 - a loop's edge: told of, and the others go on
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a loop's edge: told of
                 _log.exception("guard.check_failed", guard=spec.name)
                 why = f"A fault in the guard itself: {type(error).__name__}: {error}"
                 return await self._blind(spec, why, started, is_told=False), ()
@@ -178,12 +182,18 @@ class _Run:
     async def _check(self, spec: GuardSpec) -> tuple[Finding, ...]:
         deadline = asyncio.timeout(CHECK_TIMEOUT_S)
         try:
-            async with deadline:
+            async with deadline, LoopWatch() as watch:
                 found = tuple(await spec.check(self._context()))
         except TimeoutError as error:
             if not deadline.expired():
                 raise
             raise HanSoloError(f"It did not end within {CHECK_TIMEOUT_S:g} s.") from error
+        if watch.longest_s > MOST_HELD_S:
+            raise HanSoloError(
+                f"It held up the whole process for {watch.longest_s:.0f} s, so that no deadline "
+                "and no heartbeat could be kept.",
+                hint="Have it await what takes long, or put it into asyncio.to_thread.",
+            )
         if len({finding.key for finding in found}) < len(found):
             raise ValueError("two findings have one key")
         return found
@@ -295,7 +305,7 @@ class _Run:
             raise  # the next leader closes it as abandoned
         except HanSoloError as failure:
             return str(failure), True
-        except Exception as failure:  # noqa: BLE001 - a loop's edge: told of, and the others go on
+        except (Exception, SystemExit) as failure:  # noqa: BLE001 - a loop's edge: told of
             if deadline.expired():
                 return f"It did not end within {REMEDY_TIMEOUT_S:g} s.", True
             _log.exception("guard.remedy_failed", guard=spec.name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -338,3 +339,45 @@ async def test_what_was_repaired_at_once_is_told_with_what_was_done(desk: Desk) 
     assert not alert.finding.is_open
     assert alert.remedy is not None
     assert (alert.remedy.outcome, alert.remedy.what) == ("done", "It was mended.")
+
+
+@pytest.mark.parametrize("part", ["check", "remedy"])
+async def test_a_guard_that_calls_for_the_end_of_the_process_ends_nothing(
+    desk: Desk, part: str
+) -> None:
+    async def leave(*_given: Any) -> Any:
+        raise SystemExit(3)
+
+    desk.world["bad"], desk.world["good"] = [found()], [found()]
+    bad, good = await desk.run(
+        desk.guard("bad", **{part: leave}), desk.guard("good"), epoch=1
+    )
+
+    assert good.outcome == "repaired"
+    if part == "check":
+        assert bad.outcome == "blind"
+        assert "SystemExit" in (bad.error or "")
+    else:
+        assert bad.remedy is not None
+        assert bad.remedy.outcome == "failed"
+        assert "SystemExit" in bad.remedy.what
+
+
+async def test_a_check_that_holds_up_the_loop_is_named(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "MOST_HELD_S", 0.2)
+
+    async def block(_context: Any) -> tuple[Finding, ...]:
+        time.sleep(0.6)
+        return ()
+
+    async def wait(_context: Any) -> tuple[Finding, ...]:
+        await asyncio.sleep(0.6)
+        return ()
+
+    held, waited = await desk.run(desk.guard("held", block), desk.guard("waited", wait))
+
+    assert held.outcome == "blind"
+    assert "held up the whole process for 1 s" in (held.error or "")
+    assert waited.outcome == "clear"

@@ -185,6 +185,30 @@ async def test_a_pause_keeps_the_schedule_and_not_a_person(database_url):
     assert isinstance(by_hand, Finished)
 
 
+@pytest.mark.parametrize(
+    ("returned", "sentence"),
+    [
+        ({"x": object()}, "what it returned is no JSON"),
+        ([1, 2], "it returned a list and no mapping"),
+        (SystemExit(4), "it called for the end of the whole process"),
+        (ValueError("seven"), "ValueError: seven"),
+    ],
+)
+async def test_what_no_job_may_do_is_its_own_failure(returned, sentence, database_url):
+    async def bad(_context: Any) -> Any:
+        if isinstance(returned, BaseException):
+            raise returned
+        return returned
+
+    async with open_jobs(database_url) as services:
+        result = await run_job(services, build_job(bad), started_by="schedule")
+
+    assert isinstance(result, Finished)
+    assert result.run.outcome == "failed"
+    assert sentence in (result.run.error or "")
+    assert result.run.traceback
+
+
 async def test_a_run_whose_lease_was_taken_is_stopped_and_does_not_count(database_url):
     began = asyncio.Event()
 

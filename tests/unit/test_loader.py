@@ -199,3 +199,11 @@ def test_a_link_inside_the_directory_will_do(own):
 def test_the_directory_itself_may_be_a_link(own, tmp_path):
     (tmp_path / "link").symlink_to(own)
     assert "my_tool" in names(tmp_path / "link")
+
+
+def test_a_file_in_jobs_without_a_job_is_refused(tmp_path):
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "nightly.py").write_text('"""Nothing."""\nx = 1\n')
+
+    with pytest.raises(DeclarationError, match=r"nightly\.py has no jobs; one module is one job"):
+        load_registry([tmp_path])
