@@ -23,6 +23,7 @@ app = typer.Typer(
 _FAMILIES: Final = (
     "backups",
     "blocks",
+    "embed",
     "guards",
     "jobs",
     "launchd",

@@ -19,6 +19,7 @@ MIN_CHUNK_CHARS: Final = 300
 """A boundary that comes sooner is not taken, so that headings stay with what they head."""
 
 MAX_ENTITIES: Final = 200
+MAX_NAME_CHARS: Final = 200
 ENTITY_CHARS: Final = 100_000
 """Whoever is named further on in a book is found by the words of the chunk all the same."""
 
@@ -29,15 +30,20 @@ _BOUNDARIES: Final = (
     re.compile(r"\s+"),
 )
 
-_MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
-_TIME: Final = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|ago|recently|since|soon|"
-    r"(?:last|next|this|past|coming) (?:\w+ )?(?:night|week|weekend|month|year|morning|evening|"
-    r"summer|winter|spring|autumn|fall|(?:mon|tues|wednes|thurs|fri|satur|sun)day)|"
-    r"(?:week(?:end)?|month|year|day|hour|decade)s?|"
-    rf"{_MONTHS}|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|"
-    r"(?:19|20)\d\d|\d{1,2}(?:st|nd|rd|th)|\d{1,2}:\d\d|planning)\b",
-    re.IGNORECASE,
+_WORDS: Final = re.compile(r"[a-z]+")
+_TIME_WORDS: Final = frozenset(
+    """
+    yesterday today tonight tomorrow ago recently since soon planning weekend weekends
+    hour hours day days week weeks month months year years decade decades
+    january february march april may june july august september october november december
+    monday tuesday wednesday thursday friday saturday sunday
+    mondays tuesdays wednesdays thursdays fridays saturdays sundays
+    """.split()
+)
+_TIME_NUMBERS: Final = re.compile(r"\b(?:(?:19|20)\d\d|\d{1,2}(?:st|nd|rd|th)|\d{1,2}:\d\d)\b")
+_TIME_PHRASES: Final = re.compile(
+    r"\b(?:last|next|this|past|coming) (?:\w+ )?(?:night|morning|evening|summer|winter|spring|"
+    r"autumn|fall)\b"
 )
 _ASKS_TIME: Final = re.compile(
     r"^\W*(?:when\b|since when|how long|how (?:many|much) (?:years|months|weeks|days|time)|"
@@ -47,24 +53,34 @@ _ASKS_TIME: Final = re.compile(
 )
 _ASKS: Final = re.compile(r"[?？]\W*$")  # noqa: RUF001 - a full-width mark
 
-# Quantifiers are bounded and give nothing back, so that no text takes long.
+# Quantifiers are bounded and give nothing back, so that no text takes long. A text that has none of
+# the characters beside a pattern can not have what it finds; most texts have few of them.
 _ENTITIES: Final = (
-    re.compile(r"\bhttps?://[^\s<>\"')\]]{1,180}+"),
-    re.compile(r"\b[\w.+-]{1,64}+@[\w-]{1,63}+\.[\w.-]{0,60}\w"),  # addresses
-    re.compile(r"(?<!\w)[@#][A-Za-z][\w-]{1,60}+"),  # handles and tags
-    re.compile(r"(?<![\w/])(?:~|\.{1,2})?(?:/[\w.@-]{1,60}+){2,20}+"),  # paths
-    re.compile(
-        r"\b[\w-]{1,60}+\.(?:py|md|sql|toml|json|ya?ml|sh|ts|js|rs|go|txt|csv|pdf|png|jpe?g)\b"
+    ("://", re.compile(r"\bhttps?://[^\s<>\"')\]]{1,180}+")),
+    ("@", re.compile(r"\b[\w.+-]{1,64}+@[\w-]{1,63}+\.[\w.-]{0,60}\w")),  # addresses
+    ("@", re.compile(r"(?<!\w)@[A-Za-z][\w-]{1,60}+")),  # handles
+    ("#", re.compile(r"(?<!\w)#[A-Za-z][\w-]{1,60}+")),  # tags
+    ("/", re.compile(r"(?<![\w/])(?:~|\.{1,2})?(?:/[\w.@-]{1,60}+){2,20}+")),  # paths
+    (
+        ".",
+        re.compile(
+            r"(?<=[\w-])\.(?:py|md|sql|toml|json|ya?ml|sh|ts|js|rs|go|txt|csv|pdf|png|jpe?g)\b"
+        ),
     ),
-    re.compile(r"\b\d{4}-\d\d-\d\d\b"),
-    re.compile(r"\b[A-Z]{2,10}+-\d{1,10}+\b"),  # ticket numbers
-    re.compile(r"\b[a-z]{1,40}+(?:_[a-z0-9_]{1,80}+|[A-Z]\w{1,80}+)\b"),  # names in code
+    ("-", re.compile(r"\b\d{4}-\d\d-\d\d\b")),
+    ("-", re.compile(r"\b[A-Z]{2,10}+-\d{1,10}+\b")),  # ticket numbers
+    ("_", re.compile(r"\b[a-z]{1,40}+_[a-z0-9_]{1,80}+\b")),  # names in code
+    ("", re.compile(r"\b[a-z]{1,40}+[A-Z]\w{1,80}+\b")),
     # Names: capitals that do not only begin a sentence.
-    re.compile(
-        r"(?<![.!?:\n] )(?<!^)(?<![\"“‘(\n])\b[A-Z][\w'’-]{1,40}+"  # noqa: RUF001
-        r"(?: (?:(?:of|the|de|van|von) )?[A-Z][\w'’-]{0,40}+){0,5}+"  # noqa: RUF001
+    (
+        "",
+        re.compile(
+            r"(?<![.!?:\n] )(?<!^)(?<![\"“‘(\n])\b[A-Z][\w'’-]{1,40}+"  # noqa: RUF001
+            r"(?: (?:(?:of|the|de|van|von) )?[A-Z][\w'’-]{0,40}+){0,5}+"  # noqa: RUF001
+        ),
     ),
 )
+_FILE_NAME: Final = re.compile(r"[\w-]{1,60}$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +136,7 @@ def build_indexed(piece: Piece, *, author: str, title: str, happened_at: datetim
         embedded=embedded,
         sha256=hashlib.sha256(embedded.encode()).digest(),
         asks=bool(_ASKS.search(piece.text)),
-        tells_time=bool(_TIME.search(piece.text)),
+        tells_time=tells_time(piece.text),
     )
 
 
@@ -135,6 +151,16 @@ def write_date(moment: datetime) -> str:
     return f"{moment.day} {moment:%B}, {moment.year}"
 
 
+def tells_time(text: str) -> bool:
+    """Say whether a text has an expression of time in it."""
+    lower = text.lower()
+    return (
+        not _TIME_WORDS.isdisjoint(_WORDS.findall(lower))
+        or bool(_TIME_PHRASES.search(lower))
+        or bool(_TIME_NUMBERS.search(lower))
+    )
+
+
 def asks_time(query: str) -> bool:
     """Say whether the answer to a query is a time."""
     return bool(_ASKS_TIME.search(query))
@@ -143,10 +169,16 @@ def asks_time(query: str) -> bool:
 def find_entities(text: str) -> tuple[str, ...]:
     """Return who and what a text names: people, places, addresses, files, tickets; lower case."""
     found: dict[str, None] = {}
-    for pattern in _ENTITIES:
-        for match in pattern.finditer(text, 0, ENTITY_CHARS):
+    within = text[:ENTITY_CHARS]
+    for mark, pattern in _ENTITIES:
+        if mark not in within:
+            continue
+        for match in pattern.finditer(within):
             name = match[0].strip().rstrip(".,;:!?").lower().removesuffix("'s").removesuffix("’s")  # noqa: RUF001
-            if 1 < len(name) <= MAX_ENTITIES:
+            if mark == ".":  # what stands before the ending
+                before = _FILE_NAME.search(within, max(0, match.start() - 60), match.start())
+                name = f"{before[0] if before else ''}{match[0]}".lower()
+            if 1 < len(name) <= MAX_NAME_CHARS:
                 found[name] = None
             if len(found) == MAX_ENTITIES:
                 return tuple(found)

@@ -92,6 +92,7 @@ async def write_drafts(
 
 async def write_chunks(connection: Connection, chunks: Sequence[Chunk]) -> list[int]:
     """Write chunks and the words of those around them; return their ids in order."""
+    await PASSAGES.prepare_write(connection)
     rows = PASSAGES.insert_chunks(
         connection,
         passage_ids=[chunk.passage_id for chunk in chunks],

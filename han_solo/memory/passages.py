@@ -11,11 +11,12 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ..clock import Clock
-from ..errors import NotFound, UsageError
+from ..errors import EmbeddingFailed, NotFound, UsageError
 from ..principals import Principal
 from ..store.database import Connection, Database
 from ..store.text import require_storable
-from . import passage_links, passage_writing
+from . import passage_import, passage_links, passage_writing
+from .passage_import import Tell
 from .passage_model import (
     MAX_ID,
     MAX_NOTE_CHARS,
@@ -31,11 +32,8 @@ from .passage_model import (
 from .search import Search
 from .search_model import DEFAULT_LIMIT, Filters, Found, Weights
 from .statements import PASSAGES
-from .vectors import Made, Vectors, lock_threads
+from .vectors import LONGEST_S, Made, Vectors, lock_threads
 from .word_counting import count_words_if_due
-
-BATCH: Final = 1_000
-"""Drafts that are written in one transaction."""
 
 
 class Passages:
@@ -82,25 +80,33 @@ class Passages:
         await count_words_if_due(self._db, self._clock)
         return Written(passages[0], chunks, _pending(made))
 
-    async def insert_many(self, principal: Principal, drafts: Sequence[Draft]) -> Imported:
+    async def insert_many(
+        self, principal: Principal, drafts: Sequence[Draft], tell: Tell | None = None
+    ) -> Imported:
         """Write many; those whose import key is there already are left out.
 
-        Each thousand is one transaction: a failure leaves whole ones behind, and a second run
-        with import keys goes on where the first one stopped.
+        Each batch is one transaction: what cuts an import short leaves whole ones behind, and a
+        second run with import keys goes on where the first one stopped.
 
         Raises:
             UsageError: one of them can not be written; nothing was.
         """
         for draft in drafts:
             draft.check()
-        ids: list[int] = []
-        pending = None
-        for first in range(0, len(drafts), BATCH):
-            batch = drafts[first : first + BATCH]
-            passages, _, made = await self._write(principal, batch)
-            ids += [passage.id for passage in passages]
-            pending = _pending(made) or pending
+        told = tell or _tell_nobody
+        at = self._clock.now()
+        async with self._db.connection() as connection:
+            after_id = await passage_import.QUERIES.last_chunk(connection)
+        ids = await passage_import.write_rows(self._db, principal, drafts, at, told)
+        async with self._db.direct(statement_timeout_s=LONGEST_S) as connection:
+            await passage_import.QUERIES.settle_words(connection)
+            await passage_import.QUERIES.join_contexts(connection, after_id=after_id)
         await count_words_if_due(self._db, self._clock)
+        pending = None
+        try:
+            await self.vectors.fill_after_import(after_id, lambda count: told("embedded", count))
+        except EmbeddingFailed as error:
+            pending = str(error)
         return Imported(tuple(ids), len(drafts) - len(ids), pending)
 
     async def get(self, principal: Principal, passage_id: int) -> Whole:
@@ -302,6 +308,10 @@ def parse_time(text: str | None, field: str) -> datetime | None:
             hint="Write it as 2026-05-08 or 2026-05-08T13:56:00+02:00.",
         ) from error
     return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _tell_nobody(_what: str, _count: int) -> None:
+    """Drop it."""
 
 
 def _pending(made: Made) -> str | None:

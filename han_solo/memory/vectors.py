@@ -30,6 +30,12 @@ KNOWN_S: Final = 5.0
 
 FILL_ROWS: Final = 500
 
+LONGEST_S: Final = 3_600.0
+"""For one statement over all there is: millions of rows, or an index of them."""
+
+BULK: Final = 2_000
+"""From so many on, when it is more than there was, the index is made anew: that is faster."""
+
 
 @dataclass(frozen=True, slots=True)
 class Active:
@@ -46,6 +52,15 @@ class Made:
     embedder_id: int
     vectors: tuple[str | None, ...]
     failure: EmbeddingFailed | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model that made vectors; one is ``active``, others ``filling`` or ``retired``."""
+
+    name: EmbedderName
+    state: str
+    vectors: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +133,23 @@ class Vectors:
             self._active = Active(found_id, embedder)
         self._known_until_s = time.monotonic() + KNOWN_S
         return self._active
+
+    async def settle(self) -> None:
+        """See to it that some model is active, as it is once anything was written or searched."""
+        await self._look_up()
+
+    async def list_models(self) -> tuple[Model, ...]:
+        """List the models that made vectors."""
+        async with self._db.connection() as connection:
+            rows = [row async for row in VECTORS.list_embedders(connection)]
+        return tuple(
+            Model(
+                EmbedderName(row["provider"], row["model"], row["width"]),
+                row["state"],
+                row["vectors"],
+            )
+            for row in rows
+        )
 
     async def _look_up(self) -> tuple[int, EmbedderName]:
         async with self._db.transaction() as connection:
@@ -203,10 +235,49 @@ class Vectors:
         active = await self.active()
         return await self.fill(active.id, active.embedder, tell)
 
+    async def fill_after_import(self, after_id: int, tell: Callable[[int], None]) -> int:
+        """Make the vectors that many new chunks lack, and the index after them.
+
+        Args:
+            after_id: the last chunk that was there before.
+            tell: is given how many more there are.
+
+        Raises:
+            EmbeddingFailed: the model failed; what was made until then is kept.
+        """
+        active = await self.active()
+        indexes = load_indexes(active.id, active.embedder.name.width)
+        async with self._db.connection() as connection:
+            counts = await VECTORS.count_stale(connection, embedder_id=active.id)
+        is_bulk = counts["missing"] > max(BULK, counts["chunks"] // 2)
+        if is_bulk:
+            async with self._db.direct(statement_timeout_s=LONGEST_S) as connection:
+                await indexes.drop_index(connection)
+        try:
+            filled = await self.fill(active.id, active.embedder, tell, after_import=after_id)
+        finally:
+            if is_bulk:
+                async with self._db.direct(statement_timeout_s=LONGEST_S) as connection:
+                    await indexes.prepare_build(connection)
+                    await indexes.make_index_beside(connection)
+        return filled
+
     async def fill(
-        self, embedder_id: int, embedder: Embedder, tell: Callable[[int], None] | None = None
+        self,
+        embedder_id: int,
+        embedder: Embedder,
+        tell: Callable[[int], None] | None = None,
+        *,
+        after_import: int | None = None,
     ) -> int:
-        """Make the vectors that a model lacks, in batches that are each kept whole."""
+        """Make the vectors that a model lacks, in batches that are each kept whole.
+
+        Args:
+            embedder_id: the row of the model.
+            embedder: the model.
+            tell: is given how many more there are.
+            after_import: the last chunk before an import, whose contexts are then made at once.
+        """
         filled = after_id = 0
         while True:
             async with self._db.connection() as connection:
@@ -220,7 +291,7 @@ class Vectors:
                     )
                 ]
             if not rows:
-                return filled
+                break
             texts = [
                 passage_text.embedded_text(
                     row["text"],
@@ -232,13 +303,24 @@ class Vectors:
             ]
             vectors = await embedder.embed(texts, "passage")
             after_id = rows[-1]["id"]
-            await self._keep_filled(embedder_id, rows, vectors)
+            await self._keep_filled(embedder_id, rows, vectors, alone=after_import is not None)
             filled += len(rows)
             if tell is not None:
                 tell(len(rows))
+        if after_import is not None and filled:
+            async with self._db.direct(statement_timeout_s=LONGEST_S) as connection:
+                await VECTORS.join_vectors(
+                    connection, embedder_id=embedder_id, after_id=after_import
+                )
+        return filled
 
     async def _keep_filled(
-        self, embedder_id: int, rows: Sequence[asyncpg.Record], vectors: Matrix
+        self,
+        embedder_id: int,
+        rows: Sequence[asyncpg.Record],
+        vectors: Matrix,
+        *,
+        alone: bool,
     ) -> None:
         ids = [row["id"] for row in rows]
         async with self._db.transaction() as connection:
@@ -250,9 +332,10 @@ class Vectors:
                 hashes=[row["text_sha256"] for row in rows],
                 vectors=[write_vector(vector) for vector in vectors],
             )
-            await VECTORS.refresh_vector_contexts(
-                connection, embedder_id=embedder_id, chunk_ids=ids
-            )
+            if not alone:
+                await VECTORS.refresh_vector_contexts(
+                    connection, embedder_id=embedder_id, chunk_ids=ids
+                )
 
 
 async def lock_threads(connection: Connection, threads: Sequence[str | None]) -> None:

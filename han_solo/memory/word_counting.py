@@ -15,6 +15,9 @@ from .statements import PASSAGES
 GROWTH: Final = 0.2
 LEAST: Final = 20
 
+LONGEST_S: Final = 3_600.0
+"""It looks at every word of millions of chunks."""
+
 
 async def count_words_if_due(db: Database, clock: Clock, *, at_once: bool = False) -> bool:
     """Count when enough was added since, unless someone else does; say whether it was done.
@@ -28,7 +31,7 @@ async def count_words_if_due(db: Database, clock: Clock, *, at_once: bool = Fals
         row = await PASSAGES.fetch_counting(connection)
     if not at_once and row["added"] < LEAST + GROWTH * row["counted"]:
         return False
-    async with db.transaction() as connection:
+    async with db.direct(statement_timeout_s=LONGEST_S) as connection, connection.transaction():
         if not await PASSAGES.try_counting_lock(connection):
             return False
         await PASSAGES.count_words(connection)

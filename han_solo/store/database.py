@@ -143,11 +143,15 @@ class Database:
             yield connection
 
     @asynccontextmanager
-    async def direct(self, *, application_name: str = "han-solo") -> AsyncIterator[Connection]:
+    async def direct(
+        self, *, application_name: str = "han-solo", statement_timeout_s: float | None = None
+    ) -> AsyncIterator[Connection]:
         """Open a connection of one's own around the pooler, closed when the body ends.
 
         Args:
             application_name: how it is shown in ``pg_stat_activity``; at most 63 bytes.
+            statement_timeout_s: what one statement may take, for those that look at everything;
+                the database's own otherwise.
         """
         timeout_s = min(CONNECT_TIMEOUT_S, self._timeout_s)
         where = describe_url(self._direct_url)
@@ -155,7 +159,7 @@ class Database:
             connection: Connection = await asyncpg.connect(
                 self._direct_url,
                 timeout=timeout_s,
-                command_timeout=self._timeout_s,
+                command_timeout=statement_timeout_s or self._timeout_s,
                 server_settings={"application_name": application_name},
             )
         except faults.FOREIGN as error:

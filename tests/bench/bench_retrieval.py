@@ -56,7 +56,7 @@ async def measure(options: Any) -> dict[str, float]:
     found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in kinds}
     spent_ms: list[float] = []
     with open_directory() as path:
-        async with run_postgres(_home(path)) as postgres:
+        async with run_postgres(start_home(path)) as postgres:
             for conversation in conversations:
                 async with (
                     fresh_database(postgres) as url,
@@ -133,7 +133,8 @@ def judge(ids: Sequence[int], right: frozenset[int]) -> tuple[float, float, floa
     return sum(hits[:5]) / len(right), sum(hits[:TOP]) / len(right), gain / best
 
 
-def _home(path: Path) -> Any:
+def start_home(path: Path) -> Any:
+    """Make the home of this bench's servers."""
     from han_solo.home import Home
 
     home = Home(path / "home")

@@ -1,3 +1,7 @@
+-- name: prepare_write()$
+-- Let few words wait to be put into their index, since every search looks through those.
+SELECT set_config('gin_pending_list_limit', '256kB', true);
+
 -- name: lock_thread(thread)$
 -- Have writers of one thread take turns until the transaction ends.
 SELECT pg_advisory_xact_lock(hashtextextended('memory.thread ' || :thread::text, 0));

@@ -2,8 +2,11 @@
 -- Set what the search below wants, until the transaction ends.
 SELECT
     set_config('jit', 'off', true),
-    set_config('hnsw.ef_search', '100', true),
-    set_config('hnsw.iterative_scan', 'relaxed_order', true);
+    set_config('plan_cache_mode', 'force_generic_plan', true),
+    set_config('hnsw.ef_search', '64', true),
+    set_config('hnsw.iterative_scan', 'relaxed_order', true),
+    /* The log of searches may miss the last half second before the database's machine dies. */
+    set_config('synchronous_commit', 'off', true);
 
 -- name: search_passages(queries, vectors, wants_time, weights, least_near, limit_rows, include_archived, is_filtered, scopes, tags, entities, authors, origins, tier, thread, happened_from, happened_to, principal, agent_id, filters, mode, reason, at)
 -- Search by words and by vectors, alone and in context; rank, log, and return the hits.
@@ -78,13 +81,13 @@ size AS MATERIALIZED (
 ),
 /* Words that are in very many chunks find nothing; they count in the ranking all the same. */
 by_words AS MATERIALIZED (
-    SELECT number, chunk_id, place
-    FROM (
-        SELECT
-            terms.number, found.id AS chunk_id,
-            row_number() OVER (
-                PARTITION BY terms.number ORDER BY sum(terms.weight) DESC, found.id DESC
-            ) AS place
+    SELECT
+        asked.number, ranked.id AS chunk_id,
+        row_number() OVER (PARTITION BY asked.number ORDER BY ranked.weight DESC, ranked.id DESC)
+            AS place
+    FROM asked
+    CROSS JOIN LATERAL (
+        SELECT found.id, sum(terms.weight) AS weight
         FROM terms
         CROSS JOIN LATERAL (
             SELECT chunks.id
@@ -121,10 +124,12 @@ by_words AS MATERIALIZED (
                     )
                 )
         ) AS found
-        WHERE terms.place = 1 OR terms.chunks_so_far <= 8000
-        GROUP BY terms.number, found.id
+        WHERE terms.number = asked.number
+            AND (terms.place = 1 OR terms.chunks_so_far <= 8000)
+        GROUP BY found.id
+        ORDER BY weight DESC, found.id DESC
+        LIMIT 100
     ) AS ranked
-    WHERE place <= 200
 ),
 by_vectors AS MATERIALIZED (
     SELECT asked.number, found.chunk_id
@@ -153,7 +158,7 @@ by_vectors AS MATERIALIZED (
                 )
             )
         ORDER BY vectors.own::halfvec(/*width*/256) <=> asked.vector
-        LIMIT 100
+        LIMIT 50
     ) AS found
     WHERE asked.vector IS NOT NULL AND NOT (SELECT is_small FROM size)
     UNION ALL
@@ -167,7 +172,7 @@ by_vectors AS MATERIALIZED (
             ON vectors.chunk_id = chunks.id AND vectors.embedder_id = /*embedder*/1
         WHERE vectors.own IS NOT NULL
         ORDER BY vectors.own <=> asked.vector
-        LIMIT 100
+        LIMIT 50
     ) AS found
     WHERE asked.vector IS NOT NULL AND (SELECT is_small FROM size)
 ),
@@ -193,7 +198,7 @@ beside AS MATERIALIZED (
             LIMIT 2
         )
     ) AS near
-    WHERE by_words.place <= 40
+    WHERE by_words.place <= 20
         AND (:include_archived OR NOT near.is_hidden)
         AND (
             NOT :is_filtered
@@ -246,10 +251,22 @@ scored AS MATERIALIZED (
         FROM (
             SELECT
                 terms.weight,
-                ts_rank(ARRAY[1, 1, 1, 1]::real[], chunks.words, terms.query) AS own,
-                ts_rank(
-                    ARRAY[1, 1, 1, 1]::real[], coalesce(contexts.words, chunks.words), terms.query
-                ) AS context
+                /* Whether a word is there is told sooner than how often. */
+                CASE
+                    WHEN chunks.words @@ terms.query
+                        THEN ts_rank(ARRAY[1, 1, 1, 1]::real[], chunks.words, terms.query)
+                    ELSE 0
+                END AS own,
+                CASE
+                    WHEN coalesce(contexts.words, chunks.words) @@ terms.query
+                        THEN
+                            ts_rank(
+                                ARRAY[1, 1, 1, 1]::real[],
+                                coalesce(contexts.words, chunks.words),
+                                terms.query
+                            )
+                    ELSE 0
+                END AS context
             FROM terms
             WHERE terms.number = candidates.number
             OFFSET 0

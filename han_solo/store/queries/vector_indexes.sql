@@ -1,3 +1,7 @@
+-- name: prepare_build()$
+-- Build in memory on this connection: an index that does not fit takes many times as long.
+SELECT set_config('maintenance_work_mem', '512MB', false);
+
 -- name: make_index()!
 -- Make the index of a model's vectors, at its width, while nothing else writes them.
 CREATE INDEX IF NOT EXISTS vectors_nearest_/*embedder*/1

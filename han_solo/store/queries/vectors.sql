@@ -152,3 +152,32 @@ WHERE chunks.id > :after_id
     AND (vectors.chunk_id IS NULL OR vectors.text_sha256 <> chunks.text_sha256)
 ORDER BY chunks.id
 LIMIT :limit_rows;
+
+-- name: join_vectors(embedder_id, after_id)!
+-- Take the mean of the neighbours' vectors of all chunks in the threads of those after this one.
+WITH threads AS (
+    SELECT DISTINCT thread
+    FROM memory.chunks
+    WHERE id > :after_id AND thread IS NOT NULL
+),
+means AS (
+    SELECT
+        chunks.id,
+        avg(vectors.own) OVER (
+            PARTITION BY chunks.thread
+            ORDER BY chunks.id
+            ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING
+        ) AS mean
+    FROM memory.chunks AS chunks
+    JOIN threads ON threads.thread = chunks.thread
+    JOIN memory.vectors AS vectors
+        ON vectors.embedder_id = :embedder_id AND vectors.chunk_id = chunks.id
+)
+UPDATE memory.vectors AS vectors
+SET context = l2_normalize(means.mean)
+FROM means
+WHERE vectors.embedder_id = :embedder_id AND vectors.chunk_id = means.id;
+
+-- name: try_switch_lock()$
+-- Be the one that switches the model, until the connection ends.
+SELECT pg_try_advisory_lock(hashtextextended('memory.embedders', 0));
