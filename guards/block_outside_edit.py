@@ -59,7 +59,7 @@ async def _describe(context: CheckContext, state: BlockState) -> Finding | None:
     return Finding(
         key=state.label,
         summary=f"The block {state.label!r} {what}.",
-        hint=f"In mode repair {does}; by hand: han-solo guards run block_outside_edit --repair",
+        hint=f"In mode repair {does}; by hand: han-solo blocks show {state.label}",
         detail={
             "length": state.length,
             "sha256": state.sha256,
