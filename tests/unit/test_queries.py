@@ -117,3 +117,15 @@ def test_a_parameter_that_the_protocol_does_not_state_is_an_error(subject):
 
     with pytest.raises(TypeError, match="differ in fetch_it"):
         load_queries(subject, Other)
+
+
+def test_a_number_behind_a_mark_can_be_another(tmp_path, monkeypatch):
+    monkeypatch.setattr(queries, "QUERIES", tmp_path)
+    (tmp_path / "it.sql").write_text(
+        "-- name: fetch_it(key)^\n-- Read it.\nSELECT a::halfvec(/*width*/256) FROM some.t_/*id*/1"
+        " WHERE key = :key;\n"
+    )
+    assert "halfvec(/*width*/256)" in load_queries("it", Whole).fetch_it.sql
+    changed = load_queries("it", Whole, numbers={"width": 1024, "id": 7}).fetch_it.sql
+    assert "halfvec(1024)" in changed
+    assert "some.t_7 " in changed

@@ -3,7 +3,7 @@
 SELECT
     set_config('jit', 'off', true),
     set_config('plan_cache_mode', 'force_generic_plan', true),
-    set_config('hnsw.ef_search', '64', true),
+    set_config('hnsw.ef_search', '48', true),
     set_config('hnsw.iterative_scan', 'relaxed_order', true),
     /* The log of searches may miss the last half second before the database's machine dies. */
     set_config('synchronous_commit', 'off', true);
@@ -128,7 +128,7 @@ by_words AS MATERIALIZED (
             AND (terms.place = 1 OR terms.chunks_so_far <= 8000)
         GROUP BY found.id
         ORDER BY weight DESC, found.id DESC
-        LIMIT 100
+        LIMIT 80
     ) AS ranked
 ),
 by_vectors AS MATERIALIZED (
@@ -158,7 +158,7 @@ by_vectors AS MATERIALIZED (
                 )
             )
         ORDER BY vectors.own::halfvec(/*width*/256) <=> asked.vector
-        LIMIT 50
+        LIMIT 40
     ) AS found
     WHERE asked.vector IS NOT NULL AND NOT (SELECT is_small FROM size)
     UNION ALL
@@ -172,7 +172,7 @@ by_vectors AS MATERIALIZED (
             ON vectors.chunk_id = chunks.id AND vectors.embedder_id = /*embedder*/1
         WHERE vectors.own IS NOT NULL
         ORDER BY vectors.own <=> asked.vector
-        LIMIT 50
+        LIMIT 40
     ) AS found
     WHERE asked.vector IS NOT NULL AND (SELECT is_small FROM size)
 ),
@@ -198,7 +198,7 @@ beside AS MATERIALIZED (
             LIMIT 2
         )
     ) AS near
-    WHERE by_words.place <= 20
+    WHERE by_words.place <= 12
         AND (:include_archived OR NOT near.is_hidden)
         AND (
             NOT :is_filtered
