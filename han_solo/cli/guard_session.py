@@ -18,6 +18,7 @@ from ..daemon.choice import Choice, choose, find_similar
 from ..daemon.leadership import Leadership
 from ..daemon.lease import Lead
 from ..daemon.report import GuardReport, Mode
+from ..daemon.requests import Requests
 from ..daemon.runner import run_guards
 from ..daemon.services import build_guard_services
 from ..errors import DatabaseUnavailable, NotFound, UsageError
@@ -119,6 +120,13 @@ class GuardSession:
             at_once=True,
         )
         return await (work if lead is None else _run_while_leading(lead, work))
+
+    async def ask_leader(self, guards: Sequence[str]) -> bool:
+        """Have the process that leads repair what these guards find; False if it did not answer."""
+        if not guards:
+            return True
+        requests = Requests(self.services.reconcile.db, self.agent_id)
+        return await requests.ask(guards, by=user_name())
 
     @property
     def leadership(self) -> Leadership:

@@ -96,13 +96,12 @@ async def run_(
         if repair and lead is None:
             last = await session.leadership.load_leader()
             leader = last.holder if last else "another process"
-            run.err().print(
-                f"Nothing is repaired from here: {leader} leads. It repairs what is in mode "
-                "repair; here the guards only look. To have it repair more: "
-                "HAN_SOLO_GUARD_MODES=NAME=repair, and start it again; or stop it and repair here.",
-                style="yellow",
-                markup=False,
-            )
+            asked = [c.name for c in chosen if c.spec.remedy and (names or c.mode == "repair")]
+            if await session.ask_leader(asked):
+                said = f"{leader} leads, and was asked to repair; this is how it stands now."
+            else:
+                said = f"{leader} leads and did not answer, so nothing was repaired; see status."
+            run.err().print(said, style="yellow", markup=False)
         reports = await session.run(chosen, lead=lead, is_named=bool(names), alerts=sender)
     if as_json:
         print_json(

@@ -17,7 +17,7 @@ import hashlib
 import os
 import random
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -68,6 +68,18 @@ class _Queries(Protocol):
         started_at: datetime,
     ) -> str: ...
     async def forget_dead(self, conn: Connection) -> str: ...
+    async def ask(
+        self, conn: Connection, *, key: str, value: Mapping[str, object], updated_by: str
+    ) -> str: ...
+    async def fetch_request(self, conn: Connection, *, key: str) -> dict[str, object] | None: ...
+    async def answer(
+        self,
+        conn: Connection,
+        *,
+        key: str,
+        id: str,  # noqa: A002 - the query's own word
+        value: Mapping[str, object],
+    ) -> str: ...
     def list_daemons(
         self, conn: Connection, *, agent_name: str
     ) -> AsyncIterator[asyncpg.Record]: ...

@@ -24,6 +24,7 @@ from .lease import Lead
 from .outage import Outage
 from .parts import Parts
 from .report import GuardReport
+from .requests import POLL_S, Requests
 from .runner import run_guards
 from .services import build_guard_services
 from .switches import settle_switches
@@ -116,25 +117,48 @@ class Term:
             _log.info("guard.finding_dropped", guard=guard, key=key)
         every_s = {choice.name: choice.every_s for choice in self._choices}
         cadence, retries = Cadence(every_s), Retries(every_s)
+        requests = Requests(self._parts.db, agent_id, self._clock)
         try:
             while self._goes_on:
                 if due := cadence.take_due() | retries.take_due():
                     self._note_sight(retries, await self._look(services, agent_id, due))
-                await self._pause(min(cadence.idle_s, retries.idle_s))
+                await self._serve_request(requests, services, agent_id)
+                await self._pause(min(cadence.idle_s, retries.idle_s, POLL_S))
         except LeadLost as error:
             _log.warning("daemon.remedy_cut_off", epoch=self._lead.epoch, reason=error.message)
 
+    async def _serve_request(
+        self, requests: Requests, services: GuardServices, agent_id: str
+    ) -> None:
+        """Repair what somebody at a terminal asks for, whatever the guards' modes."""
+        request = await requests.load()
+        if request is None:
+            return
+        _log.info("daemon.repair_asked", guards=list(request.guards))
+        await self._look(services, agent_id, frozenset(request.guards), asked=True)
+        await requests.answer(request)
+
     async def _look(
-        self, services: GuardServices, agent_id: str, due: frozenset[str]
+        self,
+        services: GuardServices,
+        agent_id: str,
+        due: frozenset[str],
+        *,
+        asked: bool = False,
     ) -> tuple[GuardReport, ...]:
+        chosen = [choice for choice in self._choices if choice.name in due]
+        modes = dict(modes_of(self._choices))
+        if asked:
+            modes |= {choice.name: "repair" for choice in chosen if choice.spec.remedy}
         try:
             return await run_guards(
                 services,
                 agent_id,
-                [choice.spec for choice in self._choices if choice.name in due],
+                [choice.spec for choice in chosen],
                 epoch=self._lead.epoch,
-                modes=modes_of(self._choices),
+                modes=modes,
                 alerts=self._alerts,
+                at_once=asked,
             )
         except (DatabaseUnavailable, LeadLost):
             raise

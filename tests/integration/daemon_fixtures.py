@@ -85,6 +85,14 @@ The remedy.
 """
 
 
+@dataclass(frozen=True)
+class Typed:
+    """What came of a command."""
+
+    returncode: int
+    said: str
+
+
 @dataclass
 class Installation:
     """One installation, whose daemons a test starts, stops and kills."""
@@ -118,6 +126,22 @@ class Installation:
         if is_waited_for:
             await self.wait(lambda: self.state_of(process))
         return process
+
+    async def type(self, *words: str) -> Typed:
+        """Type a command of han-solo, and return what it said."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "han_solo",
+            *words,
+            cwd=self.log.parent,
+            env=dict(self.environment),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        said, _ = await process.communicate()
+        assert process.returncode is not None
+        return Typed(process.returncode, said.decode())
 
     async def state_of(self, process: asyncio.subprocess.Process) -> str | None:
         assert process.returncode is None, self.log.read_text(encoding="utf-8")

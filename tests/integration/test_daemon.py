@@ -210,3 +210,20 @@ async def _has_opened(cable: Cable) -> bool:
 async def _slow_remedies(place: Installation, outcome: str | None = None) -> list[Any]:
     rows = await place.db.fetch("SELECT * FROM han_solo.remedies WHERE guard = 'slow' ORDER BY id")
     return [row for row in rows if outcome in {None, row["outcome"]}]
+
+
+async def test_who_leads_repairs_what_a_person_asks_for_whatever_its_mode(
+    place: Installation,
+) -> None:
+    await place.start(HAN_SOLO_GUARD_MODES="reasoner_off=observe,context_window=observe")
+    await place.spoil()
+    found = await place.type("guards", "run", "reasoner_off")
+    assert found.returncode == 3
+
+    asked = await place.type("guards", "run", "reasoner_off", "--repair")
+
+    assert asked.returncode == 0, asked.said
+    assert "leads, and was asked to repair" in asked.said
+    assert await place.is_whole()
+    (remedy,) = await place.remedies()
+    assert (remedy["guard"], remedy["outcome"]) == ("reasoner_off", "done")

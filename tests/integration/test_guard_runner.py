@@ -349,9 +349,7 @@ async def test_a_guard_that_calls_for_the_end_of_the_process_ends_nothing(
         raise SystemExit(3)
 
     desk.world["bad"], desk.world["good"] = [found()], [found()]
-    bad, good = await desk.run(
-        desk.guard("bad", **{part: leave}), desk.guard("good"), epoch=1
-    )
+    bad, good = await desk.run(desk.guard("bad", **{part: leave}), desk.guard("good"), epoch=1)
 
     assert good.outcome == "repaired"
     if part == "check":

@@ -56,3 +56,28 @@ SELECT
 FROM han_solo.daemons
 WHERE agent_name = :agent_name
 ORDER BY state = 'leading' DESC, heartbeat_at DESC;
+
+-- name: ask(key, value, updated_by)!
+-- Ask the leader of an agent for something; an older request is forgotten.
+INSERT INTO han_solo.config (key, value, updated_at, updated_by)
+VALUES (:key, :value, clock_timestamp(), :updated_by)
+ON CONFLICT (key)
+DO UPDATE SET
+    value = excluded.value,
+    updated_at = excluded.updated_at,
+    updated_by = excluded.updated_by;
+
+-- name: fetch_request(key)$
+-- Read what was last asked, and whether it was done.
+SELECT value
+FROM han_solo.config
+WHERE key = :key;
+
+-- name: answer(key, id, value)!
+-- Say what came of a request, unless another was made meanwhile.
+UPDATE han_solo.config
+SET
+    value = :value,
+    updated_at = clock_timestamp()
+WHERE key = :key
+    AND value ->> 'id' = :id::text;
