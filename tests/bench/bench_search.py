@@ -2,8 +2,8 @@
 
 The passages are made up (``made_up.py``) and the configuration is the one that ``retrieval``
 measures: two indexes of words, two of vectors, the log written. ``--rows`` is how many passages the
-memory has in the end; it is measured at each power of ten on the way, so ``--rows 1000000`` shows how
-it grows (an hour, and 12 GB of disk).
+memory has in the end; it is measured at each power of ten on the way, so ``--rows 1000000`` shows
+how it grows (an hour, and 12 GB of disk).
 """
 
 from __future__ import annotations
