@@ -7,8 +7,7 @@ has ``passage_insert`` and ``passage_search``.
 from __future__ import annotations
 
 from han_solo import MemoryContext, tool
-from han_solo.memory.passage_model import Draft
-from han_solo.memory.passages import parse_time
+from han_solo.memory.passage_model import Draft, parse_time
 from han_solo.memory.search_model import Filters
 
 from ._passages import OnePassage, ShownSearch, show_search, show_written

@@ -6,8 +6,7 @@ from typing import Literal
 
 from han_solo import MemoryContext, tool
 from han_solo.errors import UsageError
-from han_solo.memory.passage_model import Draft
-from han_solo.memory.passages import parse_time
+from han_solo.memory.passage_model import Draft, parse_time
 from han_solo.memory.search_model import Filters
 
 from ._passages import (

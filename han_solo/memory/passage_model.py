@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, Literal, get_args
 
 from ..errors import UsageError
@@ -184,6 +184,24 @@ def check_tags(tags: tuple[str, ...]) -> None:
         )
     for tag in tags:
         require_storable(tag, "A tag", max_chars=MAX_NAME_CHARS)
+
+
+def parse_time(text: str | None, field: str) -> datetime | None:
+    """Read an ISO date or time; one without a zone is UTC.
+
+    Raises:
+        UsageError: it is none.
+    """
+    if text is None:
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(
+            f"{text[:40]!r} is no time for {field}.",
+            hint="Write it as 2026-05-08 or 2026-05-08T13:56:00+02:00.",
+        ) from error
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

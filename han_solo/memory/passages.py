@@ -7,19 +7,15 @@ archiving hides a passage until it is restored, and a foundational one can not e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Final
 
 from ..clock import Clock
-from ..errors import EmbeddingFailed, NotFound, UsageError
+from ..errors import EmbeddingFailed, UsageError
 from ..principals import Principal
-from ..store.database import Connection, Database
-from ..store.text import require_storable
-from . import passage_import, passage_links, passage_writing
+from ..store.database import Database
+from . import passage_import, passage_links, passage_notes, passage_writing
 from .passage_import import Tell
 from .passage_model import (
-    MAX_ID,
-    MAX_NOTE_CHARS,
     Change,
     Draft,
     Imported,
@@ -29,10 +25,11 @@ from .passage_model import (
     Whole,
     Written,
 )
+from .passage_notes import check_id, fetch_passage
 from .search import Search
 from .search_model import DEFAULT_LIMIT, Filters, Found, Weights
 from .statements import PASSAGES
-from .vectors import LONGEST_S, Made, Vectors, lock_threads
+from .vectors import LONGEST_S, Made, Vectors
 from .word_counting import count_words_if_due
 
 
@@ -116,7 +113,7 @@ class Passages:
             NotFound: there is none of that id.
         """
         async with self._db.transaction() as connection:
-            passage = await self._fetch(connection, passage_id)
+            passage = await fetch_passage(connection, passage_id)
             notes = [
                 Note(**row) async for row in PASSAGES.list_notes(connection, passage_id=passage_id)
             ]
@@ -153,7 +150,7 @@ class Passages:
             UsageError: it is archived.
         """
         async with self._db.transaction() as connection:
-            before = await self._fetch(connection, passage_id)
+            before = await fetch_passage(connection, passage_id)
             if before.tier == "foundational":
                 return Change(before, changed=False)
             if await PASSAGES.promote_passage(connection, passage_id=passage_id) is None:
@@ -161,7 +158,7 @@ class Passages:
                     f"Passage {passage_id} is archived and can not become foundational.",
                     hint="Restore it first; nothing was changed.",
                 )
-            return Change(await self._fetch(connection, passage_id), changed=True)
+            return Change(await fetch_passage(connection, passage_id), changed=True)
 
     async def archive(self, principal: Principal, passage_id: int) -> Change:
         """Hide a passage from search until it is restored.
@@ -173,11 +170,11 @@ class Passages:
         async with self._db.transaction() as connection:
             found = await PASSAGES.archive_passage(
                 connection,
-                passage_id=_check_id(passage_id),
+                passage_id=check_id(passage_id),
                 principal=principal.name,
                 at=self._clock.now(),
             )
-            passage = await self._fetch(connection, passage_id)
+            passage = await fetch_passage(connection, passage_id)
         if passage.tier == "foundational":
             raise UsageError(
                 f"Passage {passage_id} is foundational: it stays in view.",
@@ -192,8 +189,8 @@ class Passages:
             NotFound: there is none of that id.
         """
         async with self._db.transaction() as connection:
-            found = await PASSAGES.restore_passage(connection, passage_id=_check_id(passage_id))
-            return Change(await self._fetch(connection, passage_id), changed=found is not None)
+            found = await PASSAGES.restore_passage(connection, passage_id=check_id(passage_id))
+            return Change(await fetch_passage(connection, passage_id), changed=found is not None)
 
     async def enrich(self, principal: Principal, passage_id: int, text: str) -> Note:
         """Add a dated note to a passage; search finds the passage by it too.
@@ -202,50 +199,9 @@ class Passages:
             NotFound: there is none of that id.
             UsageError: the note is empty, too long or not storable, or the passage is archived.
         """
-        require_storable(text, "The note", max_chars=MAX_NOTE_CHARS)
-        at = self._clock.now()
-        async with self._db.connection() as connection:
-            passage = await self._fetch(connection, passage_id)
-        pieces = passage_writing.index_text(
-            text, author=passage.author, title=passage.title, happened_at=at
+        return await passage_notes.enrich(
+            self._db, self.vectors, principal, passage_id, text, clock=self._clock
         )
-        made = await self.vectors.make([piece.embedded for piece in pieces])
-        thread = passage_writing.thread_key(None, passage.id)
-        async with self._db.transaction() as connection:
-            await lock_threads(connection, [thread])
-            held = await PASSAGES.lock_passage(connection, passage_id=passage_id)
-            if held is None:
-                raise _not_found(passage_id)
-            if held["archived_at"] is not None:
-                raise UsageError(
-                    f"Passage {passage_id} is archived.",
-                    hint="Restore it first; nothing was written.",
-                )
-            row = await PASSAGES.insert_note(
-                connection,
-                passage_id=passage_id,
-                text=text,
-                principal=principal.name,
-                agent_id=principal.agent_id,
-                at=at,
-            )
-            chunks = [
-                passage_writing.Chunk(
-                    passage_id=passage_id,
-                    note_id=row["id"],
-                    number=number,
-                    thread=thread,
-                    author=passage.author,
-                    title=passage.title,
-                    indexed=indexed,
-                )
-                for number, indexed in enumerate(pieces, start=1)
-            ]
-            ids = await passage_writing.write_chunks(connection, chunks)
-            hashes = [chunk.indexed.sha256 for chunk in chunks]
-            await self.vectors.keep(connection, made, ids, hashes, in_thread=True)
-        await count_words_if_due(self._db, self._clock)
-        return Note(**row)
 
     async def link(
         self, principal: Principal, from_id: int, to_id: int, *, kind: str, note: str = ""
@@ -267,7 +223,7 @@ class Passages:
             NotFound: there is none of that id.
         """
         async with self._db.connection() as connection:
-            await self._fetch(connection, passage_id)
+            await fetch_passage(connection, passage_id)
             return await passage_links.read_links(connection, passage_id)
 
     async def unlink(self, from_id: int, to_id: int, *, kind: str | None = None) -> int:
@@ -285,30 +241,6 @@ class Passages:
             self._db, self.vectors, principal, drafts, self._clock.now()
         )
 
-    async def _fetch(self, connection: Connection, passage_id: int) -> Passage:
-        row = await PASSAGES.fetch_passage(connection, passage_id=_check_id(passage_id))
-        if row is None:
-            raise _not_found(passage_id)
-        return Passage.of(row)
-
-
-def parse_time(text: str | None, field: str) -> datetime | None:
-    """Read an ISO date or time; one without a zone is UTC.
-
-    Raises:
-        UsageError: it is none.
-    """
-    if text is None:
-        return None
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError as error:
-        raise UsageError(
-            f"{text[:40]!r} is no time for {field}.",
-            hint="Write it as 2026-05-08 or 2026-05-08T13:56:00+02:00.",
-        ) from error
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
-
 
 def _tell_nobody(_what: str, _count: int) -> None:
     """Drop it."""
@@ -316,16 +248,3 @@ def _tell_nobody(_what: str, _count: int) -> None:
 
 def _pending(made: Made) -> str | None:
     return None if made.failure is None else str(made.failure)
-
-
-def _check_id(passage_id: int) -> int:
-    if not 1 <= passage_id <= MAX_ID:
-        raise _not_found(passage_id)
-    return passage_id
-
-
-def _not_found(passage_id: int) -> NotFound:
-    return NotFound(
-        f"There is no passage {passage_id}; nothing was changed.",
-        hint="passage_search gives the ids there are.",
-    )
