@@ -10,7 +10,8 @@ from han_solo import MemoryContext, tool
 from han_solo.memory.passage_model import Draft, parse_time
 from han_solo.memory.search_model import Filters
 
-from ._passages import OnePassage, ShownSearch, show_search, show_written
+from ._passage_search import ShownSearch, show_search
+from ._passages import OnePassage, show_written
 
 
 @tool(effect="write", audience="client")

@@ -9,19 +9,17 @@ from han_solo.errors import UsageError
 from han_solo.memory.passage_model import Draft, parse_time
 from han_solo.memory.search_model import Filters
 
+from ._fitting import ABOUT, keep_what_fits
+from ._passage_search import ShownSearch, show_search
 from ._passages import (
-    ABOUT,
     Done,
     Links,
     OneNote,
     OnePassage,
-    ShownSearch,
     WholePassage,
-    keep_what_fits,
     show_change,
     show_link,
     show_note,
-    show_search,
     show_whole,
     show_written,
 )

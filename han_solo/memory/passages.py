@@ -13,7 +13,9 @@ from ..clock import Clock
 from ..errors import EmbeddingFailed, UsageError
 from ..principals import Principal
 from ..store.database import Database
-from . import passage_import, passage_links, passage_notes, passage_writing
+from . import access_log, mri, passage_import, passage_links, passage_notes, passage_writing
+from .access_log import Verdict
+from .mri import Mri
 from .passage_import import Tell
 from .passage_model import (
     Change,
@@ -118,18 +120,9 @@ class Passages:
                 Note(**row) async for row in PASSAGES.list_notes(connection, passage_id=passage_id)
             ]
             links = await passage_links.read_links(connection, passage_id)
-            access = await PASSAGES.fetch_access(connection, passage_id=passage_id)
-            await PASSAGES.insert_use(
-                connection,
-                passage_id=passage_id,
-                search_id=None,
-                kind="read",
-                note="",
-                principal=principal.name,
-                agent_id=principal.agent_id,
-                at=self._clock.now(),
-            )
-        return Whole(passage, tuple(notes), links, access["access_count"], access["accessed_at"])
+            count, last = await access_log.read_access(connection, passage_id)
+            await access_log.note_read(connection, principal, passage_id, self._clock.now())
+        return Whole(passage, tuple(notes), links, count, last)
 
     async def search(
         self,
@@ -229,6 +222,18 @@ class Passages:
     async def unlink(self, from_id: int, to_id: int, *, kind: str | None = None) -> int:
         """Take away the links between two passages, and return how many there were."""
         return await passage_links.unlink(self._db, from_id, to_id, kind=kind)
+
+    async def log_access(
+        self, principal: Principal, search_id: int, used_ids: Sequence[int], *, note: str = ""
+    ) -> Verdict:
+        """Say what a search was good for; see ``access_log.log_access``."""
+        return await access_log.log_access(
+            self._db, principal, search_id, used_ids, note=note, at=self._clock.now()
+        )
+
+    async def mri(self, *, days: int = mri.DEFAULT_DAYS, zone: str = "UTC") -> Mri:
+        """Look through the memory for what is never found, and what never finds; see ``mri``."""
+        return await mri.look_through(self._db, self._clock.now(), days=days, zone=zone)
 
     async def count_words(self) -> None:
         """Count anew how often each word occurs, after a bulk of changes."""

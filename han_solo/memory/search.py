@@ -18,7 +18,7 @@ from ..errors import EmbeddingFailed, UsageError
 from ..principals import Principal
 from ..store.database import Database
 from ..store.text import require_storable
-from . import passage_text
+from . import passage_links, passage_text
 from .search_model import (
     DEFAULT_LIMIT,
     LEAST_NEAR,
@@ -110,8 +110,15 @@ class Search:
                     at=self._clock.now(),
                 )
             ]
-        hits = tuple(_read(row) for row in rows if row["passage_id"] is not None)
-        return Found(rows[0]["search_id"], mode, reason, asked, hits)
+            search_id = rows[0]["search_id"]
+            hits = tuple(_read(row) for row in rows if row["passage_id"] is not None)
+            linked, more = await passage_links.expand(
+                connection,
+                search_id,
+                [hit.passage_id for hit in hits],
+                include_archived=chosen.include_archived,
+            )
+        return Found(search_id, mode, reason, asked, hits, linked, more)
 
     async def _embed(
         self, queries: Sequence[str]

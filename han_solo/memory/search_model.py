@@ -167,12 +167,44 @@ class Hit:
         return "; ".join(reasons) or "is the nearest there is"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkedHit:
+    """A passage that is shown because a hit (``via_id``) is linked with it.
+
+    ``is_to``: the link leads from the hit to it. ``beginning`` is the first of its ``text_chars``
+    characters.
+    """
+
+    passage_id: int
+    via_id: int
+    kind: str
+    link_note: str
+    is_to: bool
+    beginning: str
+    text_chars: int
+    title: str
+    author: str
+    origin: Origin
+    source: str
+    scope: str
+    tags: tuple[str, ...]
+    tier: Tier
+    happened_at: datetime
+    principal: str
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found, best first; ``reason`` says why it went by words alone, if so."""
+    """What a search found, best first; ``reason`` says why it went by words alone, if so.
+
+    ``linked`` is what the hits are linked with, beside them; ``more_linked`` how many more there
+    are.
+    """
 
     search_id: int
     mode: Mode
     reason: str
     queries: tuple[str, ...]
     hits: tuple[Hit, ...] = field(default=())
+    linked: tuple[LinkedHit, ...] = field(default=())
+    more_linked: int = 0

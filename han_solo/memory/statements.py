@@ -60,19 +60,6 @@ class _Passages(Protocol):
     async def fetch_passage(
         self, conn: Connection, *, passage_id: int
     ) -> asyncpg.Record | None: ...
-    async def fetch_access(self, conn: Connection, *, passage_id: int) -> asyncpg.Record: ...
-    async def insert_use(
-        self,
-        conn: Connection,
-        *,
-        passage_id: int,
-        search_id: int | None,
-        kind: str,
-        note: str,
-        principal: str,
-        agent_id: str | None,
-        at: datetime,
-    ) -> str: ...
     async def promote_passage(self, conn: Connection, *, passage_id: int) -> int | None: ...
     async def archive_passage(
         self, conn: Connection, *, passage_id: int, principal: str, at: datetime
@@ -90,6 +77,13 @@ class _Passages(Protocol):
         at: datetime,
     ) -> asyncpg.Record: ...
     def list_notes(self, conn: Connection, *, passage_id: int) -> AsyncIterator[asyncpg.Record]: ...
+    async def fetch_counting(self, conn: Connection) -> asyncpg.Record: ...
+    async def try_counting_lock(self, conn: Connection) -> bool: ...
+    async def count_words(self, conn: Connection) -> str: ...
+    async def count_totals(self, conn: Connection, *, at: datetime) -> str: ...
+
+
+class _Links(Protocol):
     def list_links(self, conn: Connection, *, passage_id: int) -> AsyncIterator[asyncpg.Record]: ...
     async def insert_link(
         self,
@@ -109,10 +103,41 @@ class _Passages(Protocol):
     def find_missing(
         self, conn: Connection, *, passage_ids: Sequence[int]
     ) -> AsyncIterator[asyncpg.Record]: ...
-    async def fetch_counting(self, conn: Connection) -> asyncpg.Record: ...
-    async def try_counting_lock(self, conn: Connection) -> bool: ...
-    async def count_words(self, conn: Connection) -> str: ...
-    async def count_totals(self, conn: Connection, *, at: datetime) -> str: ...
+    def expand_links(
+        self,
+        conn: Connection,
+        *,
+        search_id: int,
+        passage_ids: Sequence[int],
+        include_archived: bool,
+        each_rows: int,
+        limit_rows: int,
+    ) -> AsyncIterator[asyncpg.Record]: ...
+
+
+class _Access(Protocol):
+    async def fetch_access(self, conn: Connection, *, passage_id: int) -> asyncpg.Record: ...
+    async def insert_read(
+        self,
+        conn: Connection,
+        *,
+        passage_id: int,
+        principal: str,
+        agent_id: str | None,
+        at: datetime,
+    ) -> str: ...
+    async def fetch_search(self, conn: Connection, *, search_id: int) -> asyncpg.Record | None: ...
+    async def put_verdicts(
+        self,
+        conn: Connection,
+        *,
+        search_id: int,
+        used_ids: Sequence[int],
+        note: str,
+        principal: str,
+        agent_id: str | None,
+        at: datetime,
+    ) -> str: ...
 
 
 class _Vectors(Protocol):
@@ -203,6 +228,8 @@ class Searching(Protocol):
 
 
 PASSAGES: Final = load_queries("passages", _Passages)
+LINKS: Final = load_queries("links", _Links)
+ACCESS: Final = load_queries("access", _Access)
 VECTORS: Final = load_queries("vectors", _Vectors)
 
 

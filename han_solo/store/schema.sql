@@ -955,14 +955,20 @@ CREATE TABLE memory.searches (
     filters     jsonb       NOT NULL,
     mode        text        NOT NULL CHECK (mode IN ('hybrid', 'keyword')),
     reason      text        NOT NULL DEFAULT '',
-    passage_ids bigint[]    NOT NULL
+    passage_ids bigint[]    NOT NULL,
+    linked_ids  bigint[]    NOT NULL DEFAULT '{}'
 );
 
 COMMENT ON TABLE memory.searches IS
     'Every search, with the passages it returned, best first; none where it found nothing.';
 
 CREATE INDEX searches_by_time ON memory.searches (at);
+COMMENT ON COLUMN memory.searches.linked_ids IS
+    'The passages that were shown because those found are linked with them.';
+
 CREATE INDEX searches_by_passage ON memory.searches USING gin (passage_ids);
+CREATE INDEX searches_by_linked ON memory.searches USING gin (linked_ids)
+    WHERE linked_ids <> '{}';
 
 CREATE TABLE memory.passage_uses (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -972,13 +978,17 @@ CREATE TABLE memory.passage_uses (
     note       text        NOT NULL DEFAULT '' CHECK (char_length(note) <= 500),
     principal  text        NOT NULL CHECK (principal <> ''),
     agent_id   text        CHECK (agent_id <> ''),
-    at         timestamptz NOT NULL
+    at         timestamptz NOT NULL,
+    CONSTRAINT passage_uses_verdict CHECK (kind = 'read' OR search_id IS NOT NULL)
 );
 
 COMMENT ON TABLE memory.passage_uses IS
     'What became of passages: read whole, or said to have been of use or of none.';
 
 CREATE INDEX passage_uses_by_passage ON memory.passage_uses (passage_id, at);
+CREATE UNIQUE INDEX passage_uses_one_verdict ON memory.passage_uses (search_id, passage_id)
+    WHERE kind <> 'read';
+CREATE INDEX passage_uses_by_time ON memory.passage_uses (at);
 
 CREATE AGGREGATE memory.join_words(tsvector) (
     SFUNC = tsvector_concat,

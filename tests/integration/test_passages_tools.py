@@ -16,8 +16,8 @@ from .memory_fixtures import LOCAL, REN, BagOfWords
 from .store_fixtures import migrated
 
 AGENT = (
-    "archive_passage enrich_passage link_passages linked_passages passage_insert passage_search "
-    "promote_passage read_passage restore_passage unlink_passages"
+    "archive_passage enrich_passage link_passages linked_passages log_memory_access memory_mri "
+    "passage_insert passage_search promote_passage read_passage restore_passage unlink_passages"
 ).split()
 CLIENTS = ["archival_memory_insert", "archival_memory_search"]
 REPLY_CHARS = 40_000
@@ -137,3 +137,50 @@ async def test_many_hits_come_in_one_reply_that_is_read_whole(call, letter):
     assert len(found["hits"]) == 20 or "did not fit" in found["summary"]
     with pytest.raises(UsageError, match="out of range"):
         await call.passage_search(query="heron", limit=21)
+
+
+async def test_links_are_shown_beside_the_hits_and_what_helped_is_logged(call):
+    ferry = (await call.passage_insert(text="The ferry leaves at noon."))["passage"]["passage_id"]
+    tickets = (await call.passage_insert(text="Tickets are sold on board.", author="scott"))[
+        "passage"
+    ]["passage_id"]
+    await call.link_passages(from_id=ferry, to_id=tickets, kind="supports", note="what it costs")
+    found = await call.passage_search(query="ferry")
+    assert found["summary"] == (
+        "1 passage, found by words and meaning; 1 more that they are linked with."
+    )
+    (linked,) = found["linked"]
+    assert (linked["passage_id"], linked["via"], linked["direction"]) == (tickets, ferry, "to")
+    assert (linked["author"], linked["text"]) == ("scott", "Tickets are sold on board.")
+
+    logged = await call.log_memory_access(search_id=found["search_id"], used_ids=[ferry])
+    assert logged["done"] == f"Search {found['search_id']}: 1 of 2 passages were of use; logged."
+    assert logged["not_used_ids"] == [tickets]
+    nothing = await call.passage_search(query="zymurgy")
+    logged = await call.log_memory_access(search_id=nothing["search_id"])
+    assert logged["done"].endswith("found nothing, which is logged already.")
+
+    told = await call.memory_mri(days=7)
+    assert told["summary"] == (
+        "In 7 days 2 searches, 1 of them found nothing. Of 2 passages 0 were never shown or read, "
+        "0 were never of use."
+    )
+    assert told["blind_spots"][0]["question"] == "zymurgy"
+    assert told["blind_spots"][0]["what"] == "found nothing"
+
+
+async def test_many_linked_passages_leave_a_reply_that_fits(call):
+    ids = []
+    for number in range(8):
+        text = f"Heron {number}. " + "ű" * 1_190
+        ids.append((await call.passage_insert(text=text))["passage"]["passage_id"])
+    others = []
+    for number in range(16):
+        text = f'Thing {number}. "' + '\\"' * 600
+        others.append((await call.passage_insert(text=text))["passage"]["passage_id"])
+    for number, other in enumerate(others):
+        await call.link_passages(from_id=ids[number % 8], to_id=other)
+    found = await call.passage_search(query="heron", limit=20)  # the fixture measures the reply
+    assert len(found["hits"]) == 8
+    assert found["linked"]
+    assert "links not shown: linked_passages lists them" in found["summary"]

@@ -135,24 +135,6 @@ SELECT
 FROM memory.passages
 WHERE id = :passage_id;
 
--- name: fetch_access(passage_id)^
--- Count how often a passage was found or read, and when last.
-SELECT count(at) AS access_count, max(at) AS accessed_at
-FROM (
-    SELECT at
-    FROM memory.searches
-    WHERE passage_ids @> ARRAY[:passage_id::bigint]
-    UNION ALL
-    SELECT at
-    FROM memory.passage_uses
-    WHERE passage_id = :passage_id AND kind IN ('read', 'used')
-) AS accesses;
-
--- name: insert_use(passage_id, search_id, kind, note, principal, agent_id, at)!
--- Note that a passage was read, or was of use or of none.
-INSERT INTO memory.passage_uses (passage_id, search_id, kind, note, principal, agent_id, at)
-VALUES (:passage_id, :search_id, :kind, :note, :principal, :agent_id, :at);
-
 -- name: promote_passage(passage_id)$
 -- Make a passage foundational for ever, unless it is archived; returns its id.
 UPDATE memory.passages
@@ -211,38 +193,6 @@ SELECT id, passage_id, text, principal, agent_id, created_at
 FROM memory.passage_notes
 WHERE passage_id = :passage_id
 ORDER BY id;
-
--- name: list_links(passage_id)
--- List what a passage is linked with, in both directions, with the beginning of each text.
-SELECT
-    links.from_id, links.to_id, links.kind, links.note, links.principal, links.created_at,
-    other.id AS passage_id, substr(other.text, 1, 300) AS beginning, other.author,
-    other.archived_at IS NOT NULL AS is_archived
-FROM memory.passage_links AS links
-JOIN memory.passages AS other
-    ON other.id = CASE WHEN links.from_id = :passage_id THEN links.to_id ELSE links.from_id END
-WHERE links.from_id = :passage_id OR links.to_id = :passage_id
-ORDER BY links.created_at, other.id;
-
--- name: insert_link(from_id, to_id, kind, note, principal, agent_id, at)$
--- Link two passages, unless they are so already; returns the first one's id.
-INSERT INTO memory.passage_links (from_id, to_id, kind, note, principal, agent_id, created_at)
-VALUES (:from_id, :to_id, :kind, :note, :principal, :agent_id, :at)
-ON CONFLICT DO NOTHING
-RETURNING from_id;
-
--- name: delete_links(from_id, to_id, kind)
--- Take the links between two passages away, of one kind or of any.
-DELETE FROM memory.passage_links
-WHERE ((from_id = :from_id AND to_id = :to_id) OR (from_id = :to_id AND to_id = :from_id))
-    AND (:kind::text IS NULL OR kind = :kind)
-RETURNING kind;
-
--- name: find_missing(passage_ids)
--- Return those of these ids that are no passage's.
-SELECT given.id
-FROM pg_catalog.unnest(:passage_ids::bigint[]) AS given (id)
-WHERE NOT EXISTS (SELECT FROM memory.passages AS known WHERE known.id = given.id);
 
 -- name: fetch_counting()^
 -- Tell how many chunks were counted, and how many were added since, about.
