@@ -58,10 +58,10 @@ others AS (
     ORDER BY edges.other_id, edges.place, edges.created_at DESC, edges.kind
 ),
 chosen AS MATERIALIZED (
-    SELECT ranked.*
+    SELECT via_id, place, other_id, kind, note, is_to, number, linked_rows
     FROM (
         SELECT
-            others.*,
+            via_id, place, other_id, kind, note, is_to,
             row_number() OVER (
                 PARTITION BY via_id ORDER BY created_at DESC, other_id
             ) AS number,
