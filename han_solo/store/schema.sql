@@ -968,7 +968,7 @@ COMMENT ON COLUMN memory.searches.linked_ids IS
 
 CREATE INDEX searches_by_passage ON memory.searches USING gin (passage_ids);
 CREATE INDEX searches_by_linked ON memory.searches USING gin (linked_ids)
-    WHERE linked_ids <> '{}';
+    WHERE cardinality(linked_ids) > 0;
 
 CREATE TABLE memory.passage_uses (
     id         bigint      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

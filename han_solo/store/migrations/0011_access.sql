@@ -7,7 +7,7 @@ COMMENT ON COLUMN memory.searches.linked_ids IS
     'The passages that were shown because those found are linked with them.';
 
 CREATE INDEX searches_by_linked ON memory.searches USING gin (linked_ids)
-    WHERE linked_ids <> '{}';
+    WHERE cardinality(linked_ids) > 0;
 
 ALTER TABLE memory.passage_uses
     ADD CONSTRAINT passage_uses_verdict CHECK (kind = 'read' OR search_id IS NOT NULL);

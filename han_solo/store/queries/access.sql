@@ -8,7 +8,7 @@ FROM (
     UNION ALL
     SELECT at
     FROM memory.searches
-    WHERE linked_ids <> '{}' AND linked_ids @> ARRAY[:passage_id::bigint]
+    WHERE cardinality(linked_ids) > 0 AND linked_ids @> ARRAY[:passage_id::bigint]
     UNION ALL
     SELECT at
     FROM memory.passage_uses

@@ -51,13 +51,13 @@ seen AS MATERIALIZED (
 ),
 questions AS MATERIALIZED (
     SELECT
-        min(left(array_to_string(queries, ' | '), 300)) AS question,
+        min(substr(array_to_string(queries, ' | '), 1, 300)) AS question,
         count(*) AS times,
         max(at) AS last_at,
         bool_and(cardinality(passage_ids) = 0) AS found_nothing
     FROM searches
     WHERE cardinality(passage_ids) = 0 OR (is_judged AND NOT was_of_use)
-    GROUP BY lower(left(array_to_string(queries, ' | '), 300))
+    GROUP BY lower(substr(array_to_string(queries, ' | '), 1, 300))
 )
 SELECT
     (SELECT count(*) FROM seen) AS passages,
@@ -92,7 +92,7 @@ SELECT
                 days.day::date AS day,
                 count(searches.id) AS searches,
                 count(searches.id) FILTER (WHERE cardinality(passage_ids) = 0) AS empty
-            FROM generate_series(
+            FROM pg_catalog.generate_series(
                 date_trunc('day', :since::timestamptz AT TIME ZONE :zone::text),
                 :until::timestamptz AT TIME ZONE :zone::text,
                 '1 day'
@@ -118,7 +118,7 @@ SELECT
         SELECT jsonb_agg(to_jsonb(shown) ORDER BY shown.importance DESC, shown.id)
         FROM (
             SELECT
-                seen.id, left(passages.text, 160) AS beginning, seen.scope, seen.tier,
+                seen.id, substr(passages.text, 1, 160) AS beginning, seen.scope, seen.tier,
                 seen.importance, seen.created_at
             FROM seen
             JOIN memory.passages AS passages ON passages.id = seen.id
@@ -130,7 +130,7 @@ SELECT
     (
         SELECT jsonb_agg(to_jsonb(shown) ORDER BY shown.not_used DESC, shown.id)
         FROM (
-            SELECT seen.id, left(passages.text, 160) AS beginning, seen.times, seen.not_used
+            SELECT seen.id, substr(passages.text, 1, 160) AS beginning, seen.times, seen.not_used
             FROM seen
             JOIN memory.passages AS passages ON passages.id = seen.id
             WHERE seen.used = 0 AND seen.reads = 0 AND seen.not_used >= 2
@@ -142,7 +142,7 @@ SELECT
         SELECT jsonb_agg(to_jsonb(shown) ORDER BY shown.times DESC, shown.id)
         FROM (
             SELECT
-                seen.id, left(passages.text, 160) AS beginning, seen.times, seen.used,
+                seen.id, substr(passages.text, 1, 160) AS beginning, seen.times, seen.used,
                 seen.not_used, seen.last_at
             FROM seen
             JOIN memory.passages AS passages ON passages.id = seen.id
