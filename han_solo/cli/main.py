@@ -27,6 +27,7 @@ _FAMILIES: Final = (
     "guards",
     "jobs",
     "launchd",
+    "memory",
     "systemd",
     "tokens",
     "tools",
