@@ -71,3 +71,9 @@ class JobContext:
         from .memory.notecards import Notecards  # noqa: PLC0415 - a job's import of the front is light
 
         return await Notecards(self.db, self.clock).list_made(since, until)
+
+    async def load_remembered(self, since: datetime, until: datetime) -> tuple[str, ...]:
+        """Return the passages that were written in a stretch of time, as lines."""
+        from .memory.passage_day import list_made  # noqa: PLC0415 - as above
+
+        return await list_made(self.db, since, until)

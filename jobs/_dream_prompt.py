@@ -26,6 +26,7 @@ class Day:
     messages: Sequence[Spoken]
     last_brief: str
     notes: Sequence[str]
+    remembered: Sequence[str]
     portraits: Sequence[str]
     person: str
 
@@ -61,6 +62,8 @@ def _material(day: Day) -> str:
     ]
     if day.notes:
         sections.append(_section("notecards made on this day", day.notes))
+    if day.remembered:
+        sections.append(_section("what was remembered on this day", day.remembered))
     return "\n\n".join(sections)
 
 

@@ -122,6 +122,7 @@ async def _load_day(context: JobContext, agent: AgentParts) -> Day:
         messages=await agent.letta.fetch_spoken(agent.agent_id, since, until),
         last_brief=brief.value,
         notes=await context.load_notes(since, until),
+        remembered=await context.load_remembered(since, until),
         portraits=portraits,
         person=agent.spec.person,
     )

@@ -60,6 +60,15 @@ class _Passages(Protocol):
     async def fetch_passage(
         self, conn: Connection, *, passage_id: int
     ) -> asyncpg.Record | None: ...
+    def list_made(
+        self,
+        conn: Connection,
+        *,
+        since: datetime,
+        until: datetime,
+        max_chars: int,
+        limit_rows: int,
+    ) -> AsyncIterator[asyncpg.Record]: ...
     async def promote_passage(self, conn: Connection, *, passage_id: int) -> int | None: ...
     async def archive_passage(
         self, conn: Connection, *, passage_id: int, principal: str, at: datetime

@@ -135,6 +135,15 @@ SELECT
 FROM memory.passages
 WHERE id = :passage_id;
 
+-- name: list_made(since, until, max_chars, limit_rows)
+-- List what was remembered in a stretch of time, oldest first; what was imported is not of that day.
+SELECT created_at, coalesce(nullif(author, ''), principal) AS author, title,
+    substr(text, 1, :max_chars) AS beginning, char_length(text) AS text_chars
+FROM memory.passages
+WHERE created_at >= :since AND created_at < :until AND import_key IS NULL AND archived_at IS NULL
+ORDER BY id
+LIMIT :limit_rows;
+
 -- name: promote_passage(passage_id)$
 -- Make a passage foundational for ever, unless it is archived; returns its id.
 UPDATE memory.passages
