@@ -61,7 +61,8 @@ class ShownLinkedHit:
 class ShownSearch:
     """What a search found, best first, and what that is linked with.
 
-    ``mode`` is hybrid (words and meaning) or keyword (words alone, and ``reason`` says why).
+    ``mode`` is hybrid (words and meaning) or keyword (words alone); ``reason`` says what the search
+    had to do without, and why.
     """
 
     summary: str

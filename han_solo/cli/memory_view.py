@@ -27,8 +27,9 @@ def show_found(found: Found, zone: ZoneInfo) -> None:
     if found.more_linked:
         say(console, f"{found.more_linked} more are linked: han-solo memory show ID", style="dim")
     notes = run.err()
-    if found.mode == "keyword":
-        say(notes, f"By words alone: {found.reason}", style="yellow")
+    if found.reason:
+        how = "By words alone: " if found.mode == "keyword" else ""
+        say(notes, f"{how}{found.reason}", style="yellow")
     if not found.hits:
         say(notes, "Nothing was found; the search is logged as a blind spot.")
 

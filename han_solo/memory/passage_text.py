@@ -40,6 +40,13 @@ _TIME_WORDS: Final = frozenset(
     mondays tuesdays wednesdays thursdays fridays saturdays sundays
     """.split()
 )
+_CALENDAR: Final = frozenset(
+    """
+    january february march april may june july august september october november december
+    monday tuesday wednesday thursday friday saturday sunday
+    """.split()
+)
+"""Capitals that name nobody."""
 _TIME_NUMBERS: Final = re.compile(r"\b(?:(?:19|20)\d\d|\d{1,2}(?:st|nd|rd|th)|\d{1,2}:\d\d)\b")
 _TIME_PHRASES: Final = re.compile(
     r"\b(?:last|next|this|past|coming) (?:\w+ )?(?:night|morning|evening|summer|winter|spring|"
@@ -178,7 +185,7 @@ def find_entities(text: str) -> tuple[str, ...]:
             if mark == ".":  # what stands before the ending
                 before = _FILE_NAME.search(within, max(0, match.start() - 60), match.start())
                 name = f"{before[0] if before else ''}{match[0]}".lower()
-            if 1 < len(name) <= MAX_NAME_CHARS:
+            if 1 < len(name) <= MAX_NAME_CHARS and name not in _CALENDAR:
                 found[name] = None
             if len(found) == MAX_ENTITIES:
                 return tuple(found)

@@ -111,6 +111,7 @@ class Search:
                 )
             ]
             search_id = rows[0]["search_id"]
+            reason = _join(reason, _say_wordless(rows[0]["wordless"], len(asked), mode))
             hits = tuple(_read(row) for row in rows if row["passage_id"] is not None)
             linked, more = await passage_links.expand(
                 connection,
@@ -155,6 +156,24 @@ def _check(queries: Sequence[str], limit: int) -> None:
         require_storable(query, "The query", max_chars=MAX_QUERY_CHARS)
     if not 1 <= limit <= MAX_LIMIT:
         raise UsageError(f"The limit {limit} is out of range.", hint=f"Use 1 to {MAX_LIMIT}.")
+
+
+def _say_wordless(numbers: Sequence[int], queries: int, mode: Mode) -> str:
+    """Say which queries have nothing for an index of words, since their hits need a grain of salt."""
+    if not numbers:
+        return ""
+    if queries == 1:
+        which = "The query"
+    elif len(numbers) == 1:
+        which = f"Query {numbers[0]}"
+    else:
+        which = f"Each of the queries {', '.join(map(str, numbers))}"
+    how = "it went by meaning alone" if mode == "hybrid" else "nothing can be found by it"
+    return f"{which} has only signs and words too common to search by, so {how}."
+
+
+def _join(*sentences: str) -> str:
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
 def _read(row: asyncpg.Record) -> Hit:

@@ -100,6 +100,13 @@ class Filters:
                     hint="Give it with an offset, such as 2026-05-08T00:00:00Z.",
                 )
 
+        if self.happened_from and self.happened_to and self.happened_from >= self.happened_to:
+            raise UsageError(
+                f"No time is from {self.happened_from.isoformat()} on and before "
+                f"{self.happened_to.isoformat()}.",
+                hint="Give an end that is later than the beginning; nothing was searched.",
+            )
+
     def as_json(self) -> dict[str, Any]:
         """Return what was asked for, for the log."""
         found: dict[str, Any] = {}
@@ -195,7 +202,7 @@ class LinkedHit:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a search found, best first; ``reason`` says why it went by words alone, if so.
+    """What a search found, best first; ``reason`` says what it had to do without, and why.
 
     ``linked`` is what the hits are linked with, beside them; ``more_linked`` how many more there
     are.

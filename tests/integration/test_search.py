@@ -206,6 +206,7 @@ async def test_what_is_no_query_is_refused(passages, db, query, sentence):
         ({"origins": ("guessed",)}, "no origin 'guessed'"),
         ({"tags": ("a\0",)}, "NUL"),
         ({"happened_from": AT.replace(tzinfo=None)}, "has no zone"),
+        ({"happened_from": AT, "happened_to": AT}, "an end that is later"),
     ],
 )
 async def test_a_filter_that_makes_no_sense_is_refused(passages, filters, sentence):
@@ -235,6 +236,29 @@ async def test_without_vectors_it_goes_by_words_and_says_why(passages, embedder,
     assert [hit.passage_id for hit in found.hits] == ids[:1]
     (row,) = await fetch(db, "SELECT mode, reason FROM memory.searches")
     assert row == {"mode": "keyword", "reason": "voyage did not answer within 20 s."}
+
+
+@pytest.mark.parametrize(
+    ("queries", "which"),
+    [
+        (["the of and"], "The query has only"),
+        (["?!..."], "The query has only"),
+        (["heron", "to the"], "Query 2 has only"),
+        (["to the", "heron", "of"], "Each of the queries 1, 3 has only"),
+        (["heron"], ""),
+    ],
+)
+async def test_a_query_without_a_word_to_search_by_is_told(passages, embedder, queries, which):
+    await write(passages, "A heron at the pond.")
+    found = await passages.search(REN, queries)
+    assert found.reason.startswith(which)
+    assert bool(found.reason) == bool(which)
+    if which:
+        assert found.reason.endswith("by meaning alone.")
+    embedder.failure = EmbeddingFailed("voyage did not answer within 20 s.")
+    found = await passages.search(REN, queries)
+    assert found.reason.startswith("voyage did not answer within 20 s.")
+    assert ("nothing can be found by it" in found.reason) == bool(which)
 
 
 async def test_an_empty_memory_finds_nothing(passages):

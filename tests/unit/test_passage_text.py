@@ -107,6 +107,7 @@ def test_a_query_for_a_time_is_seen(query, asks):
         ("call find_it and fetchAll", {"find_it", "fetchall"}),
         ("Nothing. Here it is", set()),
         ("it is Scott's", {"scott"}),
+        ("seen on 3 May, and each Sunday since", set()),
     ],
 )
 def test_names_are_found_by_rule(text, names):

@@ -334,6 +334,9 @@ logged AS (
 )
 SELECT
     logged.id AS search_id,
+    ARRAY(
+        SELECT asked.number FROM asked WHERE cardinality(asked.words) = 0 ORDER BY asked.number
+    ) AS wordless,
     fused.passage_id, fused.score, fused.found_by,
     fused.near, fused.context, fused.is_by, fused.tells_time,
     ARRAY(
