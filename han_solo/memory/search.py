@@ -159,7 +159,7 @@ def _check(queries: Sequence[str], limit: int) -> None:
 
 
 def _say_wordless(numbers: Sequence[int], queries: int, mode: Mode) -> str:
-    """Say which queries have nothing for an index of words, since their hits need a grain of salt."""
+    """Say which queries have nothing for an index of words: their hits are worth less."""
     if not numbers:
         return ""
     if queries == 1:
