@@ -153,8 +153,8 @@ def show_whole(whole: Whole, offset_chars: int) -> WholePassage:
     missing = len(whole.notes) - len(notes) + len(whole.links) - len(links)
     parts = [
         f"Passage {whole.passage.id} is {_state(whole.passage)}",
-        f"{len(whole.notes)} notes",
-        f"{len(whole.links)} links",
+        f"{len(whole.notes)} note{'' if len(whole.notes) == 1 else 's'}",
+        f"{len(whole.links)} link{'' if len(whole.links) == 1 else 's'}",
     ]
     if missing:
         parts.append(f"{missing} of these did not fit")

@@ -48,9 +48,12 @@ class ShownFound:
 
 @dataclass(frozen=True, slots=True)
 class ShownBlindSpot:
-    """A question, how often it was asked, and whether it found nothing or nothing of use."""
+    """A question, the filters it was asked with, how often, and whether it found nothing or nothing
+    of use, the last time too.
+    """
 
     question: str
+    where: str
     times: int
     last_at: str
     what: str
@@ -118,8 +121,8 @@ async def log_memory_access(
         done = f"Search {search_id} found nothing, which is logged already."
     else:
         done = (
-            f"Search {search_id}: {len(found.used_ids)} of {len(found.shown_ids)} passages were "
-            "of use; logged."
+            f"Search {search_id}: {len(found.used_ids)} of its passages of use, "
+            f"{len(others)} of no use; logged."
         )
     return LoggedAccess(done, search_id, found.used_ids, others)
 
@@ -162,6 +165,7 @@ def _show(found: Mri, days: int) -> ShownMri:
         blind_spots=tuple(
             ShownBlindSpot(
                 each.question,
+                each.where(),
                 each.times,
                 show_time(each.last_at),
                 "found nothing" if each.found_nothing else "found nothing of use",

@@ -96,7 +96,7 @@ def _show_spots(console: Console, found: Mri, zone: ZoneInfo) -> None:
         (
             (
                 f"{each.times} times" if each.times > 1 else "once",
-                each.question,
+                each.question + (f" [{where}]" if (where := each.where()) else ""),
                 ("nothing" if each.found_nothing else "nothing of use")
                 + f", last {_day(each.last_at, zone)}",
             )

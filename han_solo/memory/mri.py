@@ -91,12 +91,25 @@ class HotPassage:
 
 @dataclass(frozen=True, slots=True)
 class BlindSpot:
-    """A question that found nothing, or (``found_nothing`` is False) nothing of use."""
+    """A question that found nothing, or (``found_nothing`` is False) nothing of use, to the last.
+
+    ``filters`` are those it was asked with, as ``Filters.as_json`` writes them: another set of them
+    is another question.
+    """
 
     question: str
+    filters: dict[str, Any]
     times: int
     last_at: datetime
     found_nothing: bool
+
+    def where(self) -> str:
+        """Say in words where it was asked to look; empty if everywhere."""
+        return "; ".join(
+            f"{name.replace('_', ' ')} {', '.join(value) if isinstance(value, list) else value}"
+            for name, value in self.filters.items()
+            if value is not True
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

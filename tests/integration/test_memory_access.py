@@ -196,6 +196,30 @@ async def test_the_mri_tells_dead_hot_and_blind_spots(passages, clock):
     ]
 
 
+async def test_a_blind_spot_is_asked_in_a_place_and_ends_when_it_is_answered(passages, clock):
+    await write(passages, "Heron.", scope="birds")
+    fish = Filters(scopes=("fish", "seals"), happened_from=clock.moment)
+    for query, filters in (("heron", fish), ("heron", None), ("tern", None), ("tern", fish)):
+        await passages.search(REN, query, filters=filters)
+    told = await passages.mri(days=7)
+    asked = {(each.question, each.where()) for each in told.blind_spots}
+    place = f"scopes fish, seals; happened from {clock.moment.isoformat()}"
+    assert asked == {("heron", place), ("tern", ""), ("tern", place)}
+    clock.moment += timedelta(hours=1)
+    await write(passages, "Tern.")
+    found = await passages.search(REN, "tern")
+    assert {(each.question, each.where()) for each in (await passages.mri(days=7)).blind_spots} == {
+        ("heron", place), ("tern", place)
+    }  # fmt: skip
+    await passages.log_access(REN, found.search_id, [])
+    (again,) = [
+        each
+        for each in (await passages.mri(days=7)).blind_spots
+        if (each.question, each.where()) == ("tern", "")
+    ]
+    assert (again.times, again.found_nothing) == (2, False)
+
+
 async def test_the_mri_looks_only_as_far_back_as_it_is_asked_to(passages, clock):
     (heron,) = await write(passages, "Heron.")
     await passages.search(REN, "heron")

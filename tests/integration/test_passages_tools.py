@@ -75,7 +75,7 @@ async def test_what_is_written_is_found_read_added_to_linked_and_put_away(call):
     assert links["summary"] == "Passage 2 has 1 link."
     assert links["links"][0]["direction"] == "from"
     whole = await call.read_passage(passage_id=1)
-    assert whole["summary"] == "Passage 1 is standard; 1 notes; 1 links."
+    assert whole["summary"] == "Passage 1 is standard; 1 note; 1 link."
     assert whole["notes"][0]["text"] == "In winter at ten."
     assert whole["access_count"] == 1
     assert (await call.unlink_passages(from_id=1, to_id=2))["done"].startswith("1 link between")
@@ -154,7 +154,10 @@ async def test_links_are_shown_beside_the_hits_and_what_helped_is_logged(call):
     assert (linked["author"], linked["text"]) == ("scott", "Tickets are sold on board.")
 
     logged = await call.log_memory_access(search_id=found["search_id"], used_ids=[ferry])
-    assert logged["done"] == f"Search {found['search_id']}: 1 of 2 passages were of use; logged."
+    assert (
+        logged["done"]
+        == f"Search {found['search_id']}: 1 of its passages of use, 1 of no use; logged."
+    )
     assert logged["not_used_ids"] == [tickets]
     nothing = await call.passage_search(query="zymurgy")
     logged = await call.log_memory_access(search_id=nothing["search_id"])

@@ -2,7 +2,7 @@
 -- What of the memory was shown, read and used since then, and which searches found nothing.
 WITH searches AS MATERIALIZED (
     SELECT
-        id, at, queries, mode, passage_ids, linked_ids,
+        id, at, queries, filters, mode, passage_ids, linked_ids,
         EXISTS (
             SELECT FROM memory.passage_uses AS uses
             WHERE uses.search_id = searches.id AND uses.kind <> 'read'
@@ -49,15 +49,25 @@ seen AS MATERIALIZED (
     LEFT JOIN linked ON linked.id = passages.id
     WHERE passages.archived_at IS NULL
 ),
+asked AS MATERIALIZED (
+    SELECT
+        substr(array_to_string(queries, ' | '), 1, 300) AS question,
+        filters, at, id,
+        cardinality(passage_ids) = 0 AS is_empty,
+        cardinality(passage_ids) = 0 OR (is_judged AND NOT was_of_use) AS is_blind
+    FROM searches
+),
+/* What was answered when it was asked for the last time is no blind spot any more. */
 questions AS MATERIALIZED (
     SELECT
-        min(substr(array_to_string(queries, ' | '), 1, 300)) AS question,
-        count(*) AS times,
-        max(at) AS last_at,
-        bool_and(cardinality(passage_ids) = 0) AS found_nothing
-    FROM searches
-    WHERE cardinality(passage_ids) = 0 OR (is_judged AND NOT was_of_use)
-    GROUP BY lower(substr(array_to_string(queries, ' | '), 1, 300))
+        min(question) AS question,
+        filters,
+        count(*) FILTER (WHERE is_blind) AS times,
+        max(at) FILTER (WHERE is_blind) AS last_at,
+        bool_and(is_empty) FILTER (WHERE is_blind) AS found_nothing
+    FROM asked
+    GROUP BY lower(question), filters
+    HAVING (array_agg(is_blind ORDER BY at DESC, id DESC))[1]
 )
 SELECT
     (SELECT count(*) FROM seen) AS passages,
@@ -155,7 +165,7 @@ SELECT
     (
         SELECT jsonb_agg(to_jsonb(shown) ORDER BY shown.times DESC, shown.last_at DESC)
         FROM (
-            SELECT question, times, last_at, found_nothing
+            SELECT question, filters, times, last_at, found_nothing
             FROM questions
             ORDER BY times DESC, last_at DESC
             LIMIT :examples
