@@ -48,9 +48,7 @@ class ShownFound:
 
 @dataclass(frozen=True, slots=True)
 class ShownBlindSpot:
-    """A question, the filters it was asked with, how often, and whether it found nothing or nothing
-    of use, the last time too.
-    """
+    """A question, where it was asked, how often, and whether it found nothing or nothing of use."""
 
     question: str
     where: str
