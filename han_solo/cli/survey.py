@@ -26,6 +26,7 @@ from ..reconcile.services import ReconcileServices, build_services
 from ..reconcile.spec import load_spec
 from ..store.database import Database
 from ..store.migrate import check_schema
+from .survey_memory import look_at_memory
 from .survey_model import Survey
 from .survey_watch import look_at_watch
 
@@ -44,6 +45,7 @@ async def survey(connections: Connections) -> Survey:
         await _look_at_agent(found, gateway, services, agent_id)
         bridge_is_up = await _look_at_bridge(connections, found)
         await _look_at_tools(found, services, bridge_is_up=bridge_is_up)
+        await look_at_memory(connections, found, database)
         await look_at_watch(connections, found, database, agent_id)
     return found
 

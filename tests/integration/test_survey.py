@@ -82,6 +82,7 @@ async def test_when_all_is_well_every_part_says_so(settings, bridge):
         "agent": "ok",
         "bridge": "ok",
         "tools": "ok",
+        "memory": "ok",
         "daemon": "warning",
         "guards": "ok",
         "jobs": "ok",
