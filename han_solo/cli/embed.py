@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import sys
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from . import run
+from .long_steps import open_progress
 from .services import open_database
 
 if TYPE_CHECKING:
-    from ..embedded.progress import Progress
     from ..memory.vectors import Model, VectorState
 
 app = typer.Typer(
@@ -57,7 +54,7 @@ async def fetch() -> int:
     from ..embed.weights import fetch_weights
 
     settings = run.settings()
-    with _progress() as progress:
+    with open_progress() as progress:
         step = progress.step("Weights of the embedder")
         folder = await fetch_weights(settings.cache.expanduser().absolute(), step.update)
         step.done(str(folder))
@@ -74,7 +71,7 @@ async def fill() -> int:
     async with open_database(settings) as db:
         vectors = open_passages(settings, db).vectors
         try:
-            with _progress() as progress:
+            with open_progress() as progress:
                 step = progress.step("Vectors", (await vectors.state()).stale or None)
                 filled = await vectors.refill(step.advance)
                 step.done(f"{filled:,} made")
@@ -112,7 +109,7 @@ async def switch(
     async with open_database(settings) as db:
         vectors = open_passages(settings, db).vectors
         try:
-            with _progress() as progress:
+            with open_progress() as progress:
                 step = progress.step(f"Vectors by {name.model}")
                 done = await switch_embedder(
                     db,
@@ -178,13 +175,3 @@ def _as_json(state: VectorState, models: tuple[Model, ...]) -> dict[str, Any]:
 
 def _name_json(name: Any) -> dict[str, Any]:
     return {"provider": name.provider, "model": name.model, "width": name.width}
-
-
-def _progress() -> contextlib.AbstractContextManager[Progress]:
-    """Draw on stderr, so that what a script reads stays alone on stdout."""
-    from ..embedded.progress import LineProgress, TerminalProgress
-
-    console = run.err()
-    if console.is_terminal and os.environ.get("TERM") != "dumb":
-        return TerminalProgress(console)
-    return LineProgress(sys.stderr)

@@ -37,6 +37,9 @@ _FAMILIES: Final = (
 )
 """Modules whose ``app`` is a group of commands."""
 
+_MORE_OF_FAMILIES: Final = ("memory_files",)
+"""Modules that add commands to the ``app`` of a family."""
+
 _COMMANDS: Final = (
     "up",
     "status",
@@ -63,6 +66,8 @@ def build_app() -> typer.Typer:
     """Add every family; a module is imported here and imports its heavy parts when it runs."""
     for name in _COMMANDS:
         importlib.import_module(f"{__package__}.{name}").add_to(app)
+    for name in _MORE_OF_FAMILIES:
+        importlib.import_module(f"{__package__}.{name}")
     for name in _FAMILIES:
         app.add_typer(importlib.import_module(f"{__package__}.{name}").app, name=name)
     return app

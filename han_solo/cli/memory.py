@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="memory",
-    help="What is remembered in prose: search, add, show, and look through it.",
+    help="What is remembered in prose: search, add, show, look through it, import, export.",
     no_args_is_help=True,
 )
 
@@ -78,7 +78,7 @@ async def search(
     async with open_memory(settings) as (passages, principal):
         found = await passages.search(principal, queries, filters=filters, limit=limit)
     if as_json:
-        _print_json(dataclasses.asdict(found))
+        print_json(dataclasses.asdict(found))
     else:
         show_found(found, settings.zone)
     return 0 if found.hits else run.EXIT_FAILED
@@ -131,7 +131,7 @@ async def add(
     async with open_memory(settings) as (passages, principal):
         written = await passages.insert(principal, draft)
     if as_json:
-        _print_json(dataclasses.asdict(written))
+        print_json(dataclasses.asdict(written))
     else:
         show_written(written)
 
@@ -150,7 +150,7 @@ async def show(
     async with open_memory(settings) as (passages, principal):
         whole = await passages.get(principal, passage_id)
     if as_json:
-        _print_json(dataclasses.asdict(whole))
+        print_json(dataclasses.asdict(whole))
     else:
         show_whole(whole, settings.zone)
 
@@ -169,7 +169,7 @@ async def mri(
     async with open_memory(settings) as (passages, _principal):
         found = await passages.mri(days=days, zone=settings.zone.key)
     if as_json:
-        _print_json(dataclasses.asdict(found))
+        print_json(dataclasses.asdict(found))
     else:
         show_mri(found, settings.zone)
 
@@ -205,7 +205,8 @@ def _read(text: str | None) -> str:
     return decode(sys.stdin.buffer.read(), "What came on stdin")
 
 
-def _print_json(found: dict[str, Any]) -> None:
+def print_json(found: dict[str, Any]) -> None:
+    """Print it, times in ISO 8601."""
     typer.echo(json.dumps(found, default=_plain, indent=2, ensure_ascii=False))
 
 

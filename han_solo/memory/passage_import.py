@@ -1,5 +1,8 @@
 """Importing many passages: rows and words first, then what is around each, then the vectors.
 
+What comes with a passage (who wrote it, its notes, that it was put away) is written in the
+transaction that writes the passage, so that no import leaves half of one.
+
 Each batch is found by its words as soon as it is written. Contexts, vectors and the index of
 vectors are made for all of it at once, which is many times as fast as one by one. Where an import
 is cut short, ``embed fill`` makes the vectors that are missing.
@@ -18,8 +21,8 @@ from ..principals import Principal
 from ..store.database import Connection, Database
 from ..store.queries import load_queries
 from . import passage_text
-from .passage_model import Draft
-from .passage_writing import index_text
+from .passage_model import Draft, Incoming
+from .passage_writing import Chunk, index_text, thread_key, write_chunks
 
 BATCH: Final = 2_000
 WORKERS: Final = 2
@@ -61,6 +64,33 @@ class _Queries(Protocol):
         agent_id: str | None,
         at: datetime,
     ) -> AsyncIterator[asyncpg.Record]: ...
+    async def settle_imported(
+        self,
+        conn: Connection,
+        *,
+        ids: Sequence[int],
+        principals: Sequence[str],
+        agent_ids: Sequence[str | None],
+        created_at: Sequence[datetime],
+    ) -> str: ...
+    def insert_notes(
+        self,
+        conn: Connection,
+        *,
+        passage_ids: Sequence[int],
+        texts: Sequence[str],
+        principals: Sequence[str],
+        agent_ids: Sequence[str | None],
+        created_at: Sequence[datetime],
+    ) -> AsyncIterator[asyncpg.Record]: ...
+    async def archive_imported(
+        self,
+        conn: Connection,
+        *,
+        ids: Sequence[int],
+        principals: Sequence[str],
+        archived_at: Sequence[datetime],
+    ) -> str: ...
     async def last_chunk(self, conn: Connection) -> int: ...
     async def settle_words(self, conn: Connection) -> int: ...
     async def join_contexts(self, conn: Connection, *, after_id: int) -> str: ...
@@ -70,40 +100,100 @@ QUERIES: Final = load_queries("passage_import", _Queries)
 
 
 async def write_rows(
-    db: Database, principal: Principal, drafts: Sequence[Draft], at: datetime, tell: Tell
+    db: Database, principal: Principal, items: Sequence[Incoming], at: datetime, tell: Tell
 ) -> list[int]:
     """Write passages and chunks; return the ids of those that are new, in the order given."""
     ids: dict[int, int] = {}
 
-    async def write(share: Sequence[tuple[int, Draft]]) -> None:
+    async def write(share: Sequence[tuple[int, Incoming]]) -> None:
         for first in range(0, len(share), BATCH):
             batch = share[first : first + BATCH]
             async with db.transaction() as connection:
                 await QUERIES.prepare_import(connection)
-                rows = _import(connection, principal, [draft for _, draft in batch], at)
-                found = [(batch[row["number"]][0], row["id"]) async for row in rows]
+                rows = _import(connection, principal, [item.draft for _, item in batch], at)
+                new = [(row["number"], row["id"]) async for row in rows]
+                await _write_rest(connection, [(id_, batch[number][1]) for number, id_ in new])
+            found = [(batch[number][0], id_) for number, id_ in new]
             ids.update(found)
             tell("written", len(batch))
             await asyncio.sleep(0)  # others of this process get their turn
 
     async with asyncio.TaskGroup() as group:
-        for share in _share_out(drafts):
+        for share in _share_out(items):
             group.create_task(write(share))
     return [ids[place] for place in sorted(ids)]
 
 
-def _share_out(drafts: Sequence[Draft]) -> list[list[tuple[int, Draft]]]:
+async def _write_rest(connection: Connection, new: Sequence[tuple[int, Incoming]]) -> None:
+    """Write what came with passages that are new; those that were there keep what they have."""
+    written = [(id_, item.provenance) for id_, item in new if item.provenance]
+    if written:
+        await QUERIES.settle_imported(
+            connection,
+            ids=[id_ for id_, _ in written],
+            principals=[who.principal for _, who in written],
+            agent_ids=[who.agent_id for _, who in written],
+            created_at=[who.created_at for _, who in written],
+        )
+    if any(item.notes for _, item in new):
+        await _write_notes(connection, [(id_, item) for id_, item in new if item.notes])
+    archived = [(id_, item.archived) for id_, item in new if item.archived]
+    if archived:
+        await QUERIES.archive_imported(
+            connection,
+            ids=[id_ for id_, _ in archived],
+            principals=[who.principal for _, who in archived],
+            archived_at=[who.created_at for _, who in archived],
+        )
+
+
+async def _write_notes(connection: Connection, new: Sequence[tuple[int, Incoming]]) -> None:
+    notes = [(id_, item.draft, note) for id_, item in new for note in item.notes]
+    rows = QUERIES.insert_notes(
+        connection,
+        passage_ids=[id_ for id_, _, _ in notes],
+        texts=[note.text for _, _, note in notes],
+        principals=[note.provenance.principal for _, _, note in notes],
+        agent_ids=[note.provenance.agent_id for _, _, note in notes],
+        created_at=[note.provenance.created_at for _, _, note in notes],
+    )
+    note_ids = [row["id"] async for row in rows]
+    chunks = [
+        Chunk(
+            passage_id=id_,
+            note_id=note_id,
+            number=number,
+            thread=thread_key(None, id_),
+            author=draft.author,
+            title=draft.title,
+            indexed=indexed,
+        )
+        for (id_, draft, note), note_id in zip(notes, note_ids, strict=True)
+        for number, indexed in enumerate(
+            index_text(
+                note.text,
+                author=draft.author,
+                title=draft.title,
+                happened_at=note.provenance.created_at,
+            ),
+            start=1,
+        )
+    ]
+    await write_chunks(connection, chunks)
+
+
+def _share_out(items: Sequence[Incoming]) -> list[list[tuple[int, Incoming]]]:
     """Share them out so that those of one thread are written by one worker, in order."""
-    workers = WORKERS if len(drafts) > BATCH else 1
-    shares: list[list[tuple[int, Draft]]] = [[] for _ in range(workers)]
+    workers = WORKERS if len(items) > BATCH else 1
+    shares: list[list[tuple[int, Incoming]]] = [[] for _ in range(workers)]
     worker_of: dict[str, int] = {}
     chosen = 0
-    for place, draft in enumerate(drafts):
-        if draft.thread is not None:
-            chosen = worker_of.setdefault(draft.thread, _shortest(shares))
+    for place, item in enumerate(items):
+        if item.draft.thread is not None:
+            chosen = worker_of.setdefault(item.draft.thread, _shortest(shares))
         else:
             chosen = _shortest(shares)
-        shares[chosen].append((place, draft))
+        shares[chosen].append((place, item))
     return [share for share in shares if share]
 
 

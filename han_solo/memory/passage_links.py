@@ -90,7 +90,7 @@ async def link(
         NotFound: one of them is not there.
         UsageError: they are one, or the kind is no word.
     """
-    _check_kind(kind)
+    check_kind(kind)
     require_storable(note, "The link's note", max_chars=MAX_NOTE_CHARS, min_chars=0)
     if from_id == to_id:
         raise UsageError(f"Passage {from_id} can not be linked with itself.", hint="Give two ids.")
@@ -117,7 +117,7 @@ async def unlink(db: Database, from_id: int, to_id: int, *, kind: str | None) ->
         UsageError: the kind is no word.
     """
     if kind is not None:
-        _check_kind(kind)
+        check_kind(kind)
     async with db.transaction() as connection:
         await _require(connection, from_id, to_id)
         rows = LINKS.delete_links(connection, from_id=from_id, to_id=to_id, kind=kind)
@@ -136,7 +136,8 @@ async def _require(connection: Connection, *passage_ids: int) -> None:
         )
 
 
-def _check_kind(kind: str) -> None:
+def check_kind(kind: str) -> None:
+    """Raise ``UsageError`` for what is no word."""
     if not _KIND.fullmatch(kind):
         raise UsageError(
             f"{kind[:40]!r} is no kind of link.",

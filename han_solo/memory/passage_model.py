@@ -76,6 +76,41 @@ class Draft:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Who wrote something, and when, as another memory had it."""
+
+    principal: str
+    agent_id: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class KeptNote:
+    """A note that is imported together with its passage."""
+
+    text: str
+    provenance: Provenance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incoming:
+    """A passage that is imported, and what another memory had on it beside its text.
+
+    Without a ``provenance`` it is written by whoever imports it, now. ``archived`` is who put it
+    away and when.
+    """
+
+    draft: Draft
+    provenance: Provenance | None = None
+    notes: tuple[KeptNote, ...] = ()
+    archived: Provenance | None = None
+
+    @property
+    def has_more(self) -> bool:
+        return bool(self.provenance or self.notes or self.archived)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
     """A passage as it is stored. Times are aware UTC."""

@@ -6,7 +6,7 @@ archiving hides a passage until it is restored, and a foundational one can not e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from typing import Final
 
 from ..clock import Clock
@@ -21,6 +21,7 @@ from .passage_model import (
     Change,
     Draft,
     Imported,
+    Incoming,
     Linked,
     Note,
     Passage,
@@ -92,11 +93,27 @@ class Passages:
         """
         for draft in drafts:
             draft.check()
+        return await self.import_batches(principal, _one_batch(drafts), tell)
+
+    async def import_batches(
+        self,
+        principal: Principal,
+        batches: AsyncIterable[Sequence[Incoming]],
+        tell: Tell | None = None,
+    ) -> Imported:
+        """Write what was checked, batch after batch; see ``insert_many``.
+
+        A thread may go on from one batch to the next. Contexts and vectors are made at the end.
+        """
         told = tell or _tell_nobody
         at = self._clock.now()
         async with self._db.connection() as connection:
             after_id = await passage_import.QUERIES.last_chunk(connection)
-        ids = await passage_import.write_rows(self._db, principal, drafts, at, told)
+        ids: list[int] = []
+        given = 0
+        async for batch in batches:
+            given += len(batch)
+            ids += await passage_import.write_rows(self._db, principal, batch, at, told)
         async with self._db.direct(statement_timeout_s=LONGEST_S) as connection:
             await passage_import.QUERIES.settle_words(connection)
             await passage_import.QUERIES.join_contexts(connection, after_id=after_id)
@@ -106,7 +123,7 @@ class Passages:
             await self.vectors.fill_after_import(after_id, lambda count: told("embedded", count))
         except EmbeddingFailed as error:
             pending = str(error)
-        return Imported(tuple(ids), len(drafts) - len(ids), pending)
+        return Imported(tuple(ids), given - len(ids), pending)
 
     async def get(self, principal: Principal, passage_id: int) -> Whole:
         """Read a passage with its notes and links, and note that it was read.
@@ -245,6 +262,10 @@ class Passages:
         return await passage_writing.write_drafts(
             self._db, self.vectors, principal, drafts, self._clock.now()
         )
+
+
+async def _one_batch(drafts: Sequence[Draft]) -> AsyncIterator[Sequence[Incoming]]:
+    yield [Incoming(draft=draft) for draft in drafts]
 
 
 def _tell_nobody(_what: str, _count: int) -> None:

@@ -2,6 +2,9 @@
 
 import contextlib
 import hashlib
+import os
+import subprocess
+import sys
 
 import numpy as np
 
@@ -17,6 +20,38 @@ from .store_fixtures import migrated
 REN = Principal("ren", "agent", frozenset({MEMORY_READ, MEMORY_WRITE}), agent_id="agent-1")
 BENCH = Principal("bench", "client", frozenset({MEMORY_READ, MEMORY_WRITE}))
 LOCAL = EmbedderName("local", MODEL, WIDTH)
+MAIN = "import sys; sys.argv[1:1] = ['memory']; from han_solo.cli.main import main; main()"
+
+
+def make_cli(database_url, tmp_path, cache):
+    """Return what runs ``han-solo memory`` with its arguments, in an environment of its own."""
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "HAN_SOLO_HOME": str(tmp_path / "home"),
+        "HAN_SOLO_CACHE": str(cache),
+        "HAN_SOLO_DATABASE_URL": database_url,
+        "HAN_SOLO_TIMEZONE": "Europe/Berlin",
+    }
+
+    def run(*arguments, **options):
+        return subprocess.run(
+            [sys.executable, "-c", MAIN, *arguments],
+            **(
+                {
+                    "env": environment,
+                    "cwd": tmp_path,
+                    "capture_output": True,
+                    "text": True,
+                    "stdin": None if "input" in options else subprocess.DEVNULL,
+                }
+                | options
+            ),
+            check=False,
+        )
+
+    run.environment = environment
+    return run
 
 
 class BagOfWords:

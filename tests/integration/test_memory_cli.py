@@ -1,47 +1,18 @@
 """``han-solo memory`` as an operator runs it: words, exit codes, nothing a terminal obeys."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
 from han_solo.embed.weights import fetch_weights
 
-MAIN = "from han_solo.cli.memory import app; from han_solo.cli.run import start; start(app)"
+from .memory_fixtures import make_cli
 
 
 @pytest.fixture
 async def memory(database_url, tmp_path, cache):
     await fetch_weights(cache, lambda _word: None)
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "HAN_SOLO_HOME": str(tmp_path / "home"),
-        "HAN_SOLO_CACHE": str(cache),
-        "HAN_SOLO_DATABASE_URL": database_url,
-        "HAN_SOLO_TIMEZONE": "Europe/Berlin",
-    }
-
-    def run(*arguments, **options):
-        return subprocess.run(
-            [sys.executable, "-c", MAIN, *arguments],
-            **(
-                {
-                    "env": environment,
-                    "cwd": tmp_path,
-                    "capture_output": True,
-                    "text": True,
-                    "stdin": subprocess.DEVNULL,
-                }
-                | options
-            ),
-            check=False,
-        )
-
-    run.environment = environment
-    return run
+    return make_cli(database_url, tmp_path, cache)
 
 
 def test_what_is_added_is_found_shown_and_counted(memory):

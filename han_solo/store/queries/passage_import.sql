@@ -89,6 +89,60 @@ SELECT given.number, given.id
 FROM given
 JOIN added ON added.id = given.id;
 
+-- name: settle_imported(ids, principals, agent_ids, created_at)!
+-- Say who wrote passages that were just imported, and when, as the other memory had it.
+UPDATE memory.passages
+SET principal = given.principal, agent_id = given.agent_id, created_at = given.created_at
+FROM ROWS FROM (
+    pg_catalog.unnest(:ids::bigint[]),
+    pg_catalog.unnest(:principals::text[]),
+    pg_catalog.unnest(:agent_ids::text[]),
+    pg_catalog.unnest(:created_at::timestamptz[])
+) AS given (id, principal, agent_id, created_at)
+WHERE passages.id = given.id;
+
+-- name: insert_notes(passage_ids, texts, principals, agent_ids, created_at)
+-- Add the notes of passages that were just imported, and return their ids in order.
+WITH given AS (
+    SELECT
+        nextval(pg_get_serial_sequence('memory.passage_notes', 'id')) AS id,
+        passage_id, text, principal, agent_id, created_at, place
+    FROM ROWS FROM (
+        pg_catalog.unnest(:passage_ids::bigint[]),
+        pg_catalog.unnest(:texts::text[]),
+        pg_catalog.unnest(:principals::text[]),
+        pg_catalog.unnest(:agent_ids::text[]),
+        pg_catalog.unnest(:created_at::timestamptz[])
+    ) WITH ORDINALITY AS rows (passage_id, text, principal, agent_id, created_at, place)
+    ORDER BY place
+),
+added AS (
+    INSERT INTO memory.passage_notes (id, passage_id, text, principal, agent_id, created_at)
+    OVERRIDING SYSTEM VALUE
+    SELECT id, passage_id, text, principal, agent_id, created_at
+    FROM given
+)
+SELECT id
+FROM given
+ORDER BY place;
+
+-- name: archive_imported(ids, principals, archived_at)!
+-- Put away passages that were just imported and were so in the other memory.
+WITH changed AS (
+    UPDATE memory.passages
+    SET archived_at = given.archived_at, archived_by = given.principal
+    FROM ROWS FROM (
+        pg_catalog.unnest(:ids::bigint[]),
+        pg_catalog.unnest(:principals::text[]),
+        pg_catalog.unnest(:archived_at::timestamptz[])
+    ) AS given (id, principal, archived_at)
+    WHERE passages.id = given.id
+    RETURNING passages.id
+)
+UPDATE memory.chunks
+SET is_hidden = true
+WHERE passage_id IN (SELECT id FROM changed);
+
 -- name: last_chunk()$
 -- Return the id of the newest chunk.
 SELECT coalesce(max(id), 0)
