@@ -48,6 +48,7 @@ _COMMANDS: Final = (
     "switch_model",
     "bridge",
     "daemon",
+    "adopt",
     "reference",
 )
 """Modules that add commands of their own: each has ``add_to(app)``."""

@@ -59,10 +59,18 @@ class AgentCalls(ServerCalls):
 
     async def find_agents(self, name: str) -> tuple[views.AgentView, ...]:
         """Find every agent of exactly that name; Letta allows several."""
-        doing = f"looking for agents named {name!r}"
+        found = await self._list_agents(f"looking for agents named {name!r}", {"name": name})
+        return tuple(view for view in found if view.name == name)
 
+    async def list_agents(self) -> tuple[views.AgentView, ...]:
+        """List every agent there is."""
+        return await self._list_agents("listing the agents", {})
+
+    async def _list_agents(
+        self, doing: str, only: Mapping[str, str]
+    ) -> tuple[views.AgentView, ...]:
         async def fetch_page(rows: int, after: str | None) -> object:
-            params = {"name": name, "limit": rows, "include": [*INCLUDE]}
+            params: dict[str, object] = {**only, "limit": rows, "include": [*INCLUDE]}
             params |= {"after": after} if after else {}
             return await self._link.read(
                 doing,
@@ -79,12 +87,12 @@ class AgentCalls(ServerCalls):
                 lambda letta: letta.get(
                     "/v1/agents/count",
                     cast_to=httpx.Response,
-                    options={"params": {"name": name}},
+                    options={"params": dict(only)},
                 ),
             )
 
         found = await paging.fetch_all("agent", fetch_page, fetch_count)
-        return tuple(view for view in map(views.parse_agent, found) if view.name == name)
+        return tuple(map(views.parse_agent, found))
 
     async def create_agent(
         self,

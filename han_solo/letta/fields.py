@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Final, TypeVar, cast
 
 from han_solo.errors import LettaRefused
@@ -91,3 +92,14 @@ def opt_list(source: object) -> Sequence[object]:
 
 def strings(values: Sequence[object]) -> tuple[str, ...]:
     return tuple(value for value in values if isinstance(value, str))
+
+
+def moment(value: object) -> datetime | None:
+    """Read a time; Letta writes some in UTC without saying so."""
+    if not isinstance(value, str):
+        return None
+    try:
+        found = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -1,8 +1,8 @@
 """The Letta gateway: the only way to Letta, with its traps behind it.
 
 Who calls: the reconciler, verified block writes, status and doctor; nobody else speaks to Letta.
-Its calls stand by subject in ``server``, ``agents``, ``tools``, ``blocks``, ``messages``,
-``providers`` and ``canaries``.
+Its calls stand by subject in ``server``, ``agents``, ``tools``, ``blocks``, ``archival``,
+``messages``, ``providers`` and ``canaries``.
 
 What is not there is left out on purpose: nothing deletes a tool, a block, an MCP server or an
 agent (but the throw-away ones of ``canaries``), nothing asks Letta to refresh an MCP server (that
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from .archival import ArchivalCalls
 from .blocks import BlockCalls
 from .canaries import CanaryCalls
 from .link import Link
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from han_solo.clock import Clock
 
 
-class LettaGateway(ToolCalls, BlockCalls, MessageCalls, CanaryCalls, ProviderCalls):
+class LettaGateway(ToolCalls, BlockCalls, ArchivalCalls, MessageCalls, CanaryCalls, ProviderCalls):
     """One Letta server. Safe to share by tasks of one event loop."""
 
     @classmethod

@@ -7,7 +7,7 @@ beginning before the oldest message seen, and a message that comes again is drop
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 from urllib.parse import quote
 
@@ -52,7 +52,7 @@ async def fetch_spoken(
         seen.update(fields.need_str(item, "id", "message") for item in fresh)
         oldest = fresh[-1]
         before = fields.need_str(oldest, "id", "message")
-        if (at := _moment(oldest.get("date"))) is not None and at < since:
+        if (at := fields.moment(oldest.get("date"))) is not None and at < since:
             break
     return tuple(sorted(found.values(), key=lambda message: message.at))
 
@@ -74,7 +74,7 @@ async def _fetch_page(link: Link, agent_id: str, before: str | None) -> list[fie
 
 def _parse(item: fields.Json) -> Spoken | None:
     speaker = SPOKEN.get(str(item.get("message_type")))
-    at = _moment(item.get("date"))
+    at = fields.moment(item.get("date"))
     text = _text(item.get("content"))
     if speaker is None or at is None or not text.strip():
         return None
@@ -89,13 +89,3 @@ def _text(content: object) -> str:
         return ""
     parts = [fields.as_object(part, "part") for part in content if isinstance(part, dict)]
     return "\n".join(str(part["text"]) for part in parts if isinstance(part.get("text"), str))
-
-
-def _moment(value: object) -> datetime | None:
-    if not isinstance(value, str):
-        return None
-    try:
-        found = datetime.fromisoformat(value)
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

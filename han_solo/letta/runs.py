@@ -103,7 +103,7 @@ async def fetch_last_activity(link: Link, run: RunView) -> datetime:
     dates = [
         found
         for message in await _fetch_messages(link, run)
-        if (found := _moment(message.get("date"))) is not None
+        if (found := fields.moment(message.get("date"))) is not None
     ]
     return max([run.created_at, *dates])
 
@@ -140,13 +140,13 @@ def _parse_run(source: object) -> RunView:
     body = fields.as_object(source, "run")
     config = fields.opt_object(body.get("request_config"))
     metadata = fields.opt_object(body.get("metadata"))
-    created_at = _moment(body.get("created_at"))
+    created_at = fields.moment(body.get("created_at"))
     return RunView(
         id=fields.need_str(body, "id", "run"),
         status=fields.need_str(body, "status", "run"),
         stop_reason=fields.opt_str(body, "stop_reason"),
         created_at=created_at or datetime.fromtimestamp(0, UTC),
-        completed_at=_moment(body.get("completed_at")),
+        completed_at=fields.moment(body.get("completed_at")),
         turn_id=_turn_id(config.get(MARK)),
         error=_clean(fields.opt_str(metadata, "error")),
     )
@@ -166,14 +166,3 @@ def _turn_id(mark: object) -> UUID | None:
         return UUID(str(mark))
     except ValueError:
         return None
-
-
-def _moment(value: object) -> datetime | None:
-    """Read a time; Letta writes some in UTC without saying so."""
-    if not isinstance(value, str):
-        return None
-    try:
-        found = datetime.fromisoformat(value)
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

@@ -50,7 +50,7 @@ async def count_known(db: Database, files: Files) -> int:
     """
     known = 0
     for batch in _batches(_lines(files)):
-        known += len(await _find(db, [line.name() for line in batch]))
+        known += len(await find_keys(db, [line.name() for line in batch]))
     return known
 
 
@@ -81,7 +81,7 @@ async def bring_in(
     async def pick_new() -> AsyncIterator[Sequence[Incoming]]:
         nonlocal known, links
         for batch in _batches(_lines(files)):
-            there = await _find(db, [line.name() for line in batch])
+            there = await find_keys(db, [line.name() for line in batch])
             known += sum(line.name() in there for line in batch)
             links += sum(len(line.links) for line in batch)
             yield [read_line(line, principal, now) for line in batch if line.name() not in there]
@@ -100,7 +100,7 @@ async def _link(db: Database, principal: Principal, files: Files, now: datetime)
     made = lost = 0
     linking = ((line.name(), link) for line in _lines(files) for link in line.links)
     for batch in _batches(linking):
-        ids = await _find(db, {key for name, link in batch for key in (name, link.to)})
+        ids = await find_keys(db, {key for name, link in batch for key in (name, link.to)})
         found = [
             (ids[name], ids[link.to], link, read_link(link, principal, now))
             for name, link in batch
@@ -128,7 +128,7 @@ async def _insert_links(
         return len([row async for row in rows])
 
 
-async def _find(db: Database, keys: Collection[str]) -> dict[str, int]:
+async def find_keys(db: Database, keys: Collection[str]) -> dict[str, int]:
     """Return the passages of this memory that some of these keys name."""
     given = list(keys)
     async with db.connection() as connection:
