@@ -96,7 +96,7 @@ def healthy(request: httpx.Request) -> httpx.Response:
     path = request.url.path
     if path.endswith("/count"):
         return reply(1)
-    if request.method == "GET" and path.endswith("/messages"):
+    if request.method == "GET" and path.endswith(("/messages", "/archival-memory")):
         return reply([])
     by_end: dict[str, object] = {
         "/v1/health/": HEALTH,

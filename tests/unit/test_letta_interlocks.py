@@ -7,7 +7,7 @@ import inspect
 import subprocess
 import sys
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -44,6 +44,8 @@ CALLS: dict[str, Call] = {
     "fetch_embedding_handles": lambda letta: letta.fetch_embedding_handles(),
     "fetch_agent": lambda letta: letta.fetch_agent("agent-1"),
     "find_agents": lambda letta: letta.find_agents("ren"),
+    "list_agents": lambda letta: letta.list_agents(),
+    "read_archival": lambda letta: _read_all(letta.read_archival("agent-1")),
     "create_agent": lambda letta: letta.create_agent(name="ren", model="p/m"),
     "patch_llm_config": lambda letta: letta.patch_llm_config("agent-1", AGENT["llm_config"]),
     "patch_tool_ids": lambda letta: letta.patch_tool_ids("agent-1", ["tool-1"]),
@@ -94,8 +96,14 @@ CANARY = {
 }
 
 
+async def _read_all(items: AsyncIterator[object]) -> list[object]:
+    return [item async for item in items]
+
+
 def _methods() -> set[str]:
-    found = inspect.getmembers(LettaGateway, inspect.iscoroutinefunction)
+    found = inspect.getmembers(
+        LettaGateway, lambda it: inspect.iscoroutinefunction(it) or inspect.isasyncgenfunction(it)
+    )
     return {name for name, _ in found if not name.startswith("_")} - {"close"}
 
 
