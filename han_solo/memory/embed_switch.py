@@ -15,7 +15,8 @@ from ..embed.model import Embedder, EmbedderName
 from ..errors import UsageError
 from ..store.database import Database
 from .statements import VECTORS, load_indexes
-from .vectors import KNOWN_S, LONGEST_S, Vectors
+from .vector_filling import LONGEST_S
+from .vectors import KNOWN_S, Vectors
 
 PROBE = "A short text."
 

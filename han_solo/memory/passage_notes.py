@@ -10,7 +10,8 @@ from ..store.text import require_storable
 from . import passage_writing
 from .passage_model import MAX_ID, MAX_NOTE_CHARS, Note, Passage
 from .statements import PASSAGES
-from .vectors import Vectors, lock_threads
+from .threads import lock_threads
+from .vectors import Vectors
 from .word_counting import count_words_if_due
 
 

@@ -21,7 +21,8 @@ from . import passage_text
 from .passage_model import Draft, Passage
 from .passage_text import Indexed
 from .statements import PASSAGES
-from .vectors import Made, Vectors, lock_threads
+from .threads import lock_threads
+from .vectors import Made, Vectors
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,8 @@ from .passage_notes import check_id, fetch_passage
 from .search import Search
 from .search_model import DEFAULT_LIMIT, Filters, Found, Weights
 from .statements import PASSAGES
-from .vectors import LONGEST_S, Made, Vectors
+from .vector_filling import LONGEST_S
+from .vectors import Made, Vectors
 from .word_counting import count_words_if_due
 
 

@@ -17,24 +17,16 @@ import asyncpg
 from .. import logs
 from ..clock import Clock
 from ..embed.model import Embedder, EmbedderName, write_vector
-from ..embed.model import Vectors as Matrix
 from ..errors import EmbeddingFailed, SettingsError
 from ..store.database import Connection, Database
-from . import passage_text
-from .statements import PASSAGES, VECTORS, load_indexes
+from . import vector_filling
+from .statements import VECTORS, load_indexes
+from .vector_filling import Tell
 
 _log = logs.get("memory")
 
 KNOWN_S: Final = 5.0
 """How long it is believed which model is active. A switch waits longer before it ends."""
-
-FILL_ROWS: Final = 500
-
-LONGEST_S: Final = 3_600.0
-"""For one statement over all there is: millions of rows, or an index of them."""
-
-BULK: Final = 2_000
-"""From so many on, when it is more than there was, the index is made anew: that is faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +218,7 @@ class Vectors:
             tuple(sorted(widths)),
         )
 
-    async def refill(self, tell: Callable[[int], None] | None = None) -> int:
+    async def refill(self, tell: Tell | None = None) -> int:
         """Make the vectors that the active model lacks, and return how many.
 
         Raises:
@@ -235,113 +227,16 @@ class Vectors:
         active = await self.active()
         return await self.fill(active.id, active.embedder, tell)
 
-    async def fill_after_import(self, after_id: int, tell: Callable[[int], None]) -> int:
-        """Make the vectors that many new chunks lack, and the index after them.
-
-        Args:
-            after_id: the last chunk that was there before.
-            tell: is given how many more there are.
-
-        Raises:
-            EmbeddingFailed: the model failed; what was made until then is kept.
-        """
+    async def fill_after_import(self, after_id: int, tell: Tell) -> int:
+        """Make the vectors that many new chunks lack; see ``vector_filling``."""
         active = await self.active()
-        indexes = load_indexes(active.id, active.embedder.name.width)
-        async with self._db.connection() as connection:
-            counts = await VECTORS.count_stale(connection, embedder_id=active.id)
-        is_bulk = counts["missing"] > max(BULK, counts["chunks"] // 2)
-        if is_bulk:
-            async with self._db.direct(statement_timeout_s=LONGEST_S) as connection:
-                await indexes.drop_index(connection)
-        try:
-            filled = await self.fill(active.id, active.embedder, tell, after_import=after_id)
-        finally:
-            if is_bulk:
-                async with self._db.direct(statement_timeout_s=LONGEST_S) as connection:
-                    await indexes.prepare_build(connection)
-                    await indexes.make_index_beside(connection)
-        return filled
+        return await vector_filling.fill_after_import(
+            self._db, active.id, active.embedder, after_id, tell
+        )
 
-    async def fill(
-        self,
-        embedder_id: int,
-        embedder: Embedder,
-        tell: Callable[[int], None] | None = None,
-        *,
-        after_import: int | None = None,
-    ) -> int:
-        """Make the vectors that a model lacks, in batches that are each kept whole.
-
-        Args:
-            embedder_id: the row of the model.
-            embedder: the model.
-            tell: is given how many more there are.
-            after_import: the last chunk before an import, whose contexts are then made at once.
-        """
-        filled = after_id = 0
-        while True:
-            async with self._db.connection() as connection:
-                rows = [
-                    row
-                    async for row in VECTORS.list_stale(
-                        connection,
-                        embedder_id=embedder_id,
-                        after_id=after_id,
-                        limit_rows=FILL_ROWS,
-                    )
-                ]
-            if not rows:
-                break
-            texts = [
-                passage_text.embedded_text(
-                    row["text"],
-                    author=row["author"],
-                    title=row["title"],
-                    happened_at=row["happened_at"],
-                )
-                for row in rows
-            ]
-            vectors = await embedder.embed(texts, "passage")
-            after_id = rows[-1]["id"]
-            await self._keep_filled(embedder_id, rows, vectors, alone=after_import is not None)
-            filled += len(rows)
-            if tell is not None:
-                tell(len(rows))
-        if after_import is not None and filled:
-            async with self._db.direct(statement_timeout_s=LONGEST_S) as connection:
-                await VECTORS.join_vectors(
-                    connection, embedder_id=embedder_id, after_id=after_import
-                )
-        return filled
-
-    async def _keep_filled(
-        self,
-        embedder_id: int,
-        rows: Sequence[asyncpg.Record],
-        vectors: Matrix,
-        *,
-        alone: bool,
-    ) -> None:
-        ids = [row["id"] for row in rows]
-        async with self._db.transaction() as connection:
-            await lock_threads(connection, [row["thread"] for row in rows])
-            await VECTORS.insert_vectors(
-                connection,
-                embedder_id=embedder_id,
-                chunk_ids=ids,
-                hashes=[row["text_sha256"] for row in rows],
-                vectors=[write_vector(vector) for vector in vectors],
-            )
-            if not alone:
-                await VECTORS.refresh_vector_contexts(
-                    connection, embedder_id=embedder_id, chunk_ids=ids
-                )
-
-
-async def lock_threads(connection: Connection, threads: Sequence[str | None]) -> None:
-    """Have writers of these threads take turns, in one order so that none waits in a circle."""
-    for thread in sorted({thread for thread in threads if thread is not None}):
-        await PASSAGES.lock_thread(connection, thread=thread)
+    async def fill(self, embedder_id: int, embedder: Embedder, tell: Tell | None = None) -> int:
+        """Make the vectors that a model lacks; see ``vector_filling``."""
+        return await vector_filling.fill(self._db, embedder_id, embedder, tell)
 
 
 def _is_active(row: asyncpg.Record) -> bool:

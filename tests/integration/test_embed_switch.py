@@ -11,7 +11,8 @@ from han_solo.errors import EmbeddingFailed, UsageError
 from han_solo.memory.embed_switch import switch_embedder
 from han_solo.memory.passage_model import Draft
 from han_solo.memory.passages import Passages
-from han_solo.memory.vectors import FILL_ROWS, Vectors
+from han_solo.memory.vector_filling import FILL_ROWS
+from han_solo.memory.vectors import Vectors
 
 from .memory_fixtures import LOCAL, REN, BagOfWords
 from .store_fixtures import StoppedClock, migrated
