@@ -350,6 +350,14 @@ class EmbeddingFailed(HanSoloError):
         self.is_passing = is_passing
 
 
+class WrongWidth(EmbeddingFailed):
+    """A model returned vectors of another width than those that are kept; ``width`` is theirs."""
+
+    def __init__(self, message: str, *, width: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.width = width
+
+
 class WeightsMissing(EmbeddingFailed):
     """The weights of the local embedder are not there, or are not those that are expected."""
 

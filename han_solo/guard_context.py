@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .letta.gateway import LettaGateway
     from .letta.runs import KeptTurn, RunView
     from .letta.views import AgentView, BlockView, HealthView, McpServerView, ModelView, ToolView
+    from .memory.vector_health import VectorCare, VectorHealth
     from .reconcile.ensure import Outcome
     from .reconcile.model import Observed
     from .reconcile.plan import Plan, Step
@@ -84,6 +85,8 @@ class GuardServices:
     """Has a due job run, and says what came of it; None where nobody runs jobs."""
     load_timers: Callable[[], TimersView] | None = None
     """Reads the files of the timers that this user has; None where nobody looks."""
+    vectors: VectorCare | None = None
+    """Looks after what search by meaning goes by; None where nothing is searched."""
 
 
 @dataclass(slots=True)
@@ -209,6 +212,11 @@ class CheckContext:
             return None
         return await self._looks.once("timers", lambda: asyncio.to_thread(load))
 
+    async def vectors(self) -> VectorHealth | None:
+        """Return how what search goes by is; None where nothing is remembered yet."""
+        care = self._services.vectors
+        return None if care is None else await self._looks.once("vectors", care.look)
+
     async def turns(self, limit_rows: int = 20) -> Sequence[TurnRecord]:
         """Return the last turns that were sent through us, the newest first."""
         return await self._looks.once(
@@ -260,6 +268,17 @@ class RemedyContext(CheckContext):
     @property
     def snapshots_writer(self) -> Snapshots:
         return self._services.snapshots
+
+    @property
+    def vector_care(self) -> VectorCare:
+        """Return what makes vectors.
+
+        Raises:
+            NotFound: nobody makes any here.
+        """
+        if self._services.vectors is None:
+            raise NotFound("Nothing is embedded here.", hint="han-solo embed fill")
+        return self._services.vectors
 
     async def apply(self, only: Callable[[Step], bool] | None = None) -> Outcome:
         """Take the steps of the plan for what is there now; see ``ensure_ren_tools``."""

@@ -17,6 +17,8 @@ from ..findings.service import Findings
 from ..findings.snapshots import Snapshots
 from ..guard_context import GuardServices
 from ..letta.gateway import LettaGateway
+from ..memory.opening import open_passages
+from ..memory.vector_health import VectorCare
 from ..reconcile.services import ReconcileServices
 from ..runs.describe import JobState, load_state
 from ..runs.service import JobRuns
@@ -75,6 +77,7 @@ def build_guard_services(
         load_jobs=build_load_jobs(db, jobs, settings.zone, clock),
         run_due=run_due,
         load_timers=build_load_timers(settings),
+        vectors=VectorCare(db, lambda: open_passages(settings, db, clock).vectors),
     )
 
 

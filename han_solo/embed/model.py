@@ -14,7 +14,7 @@ from typing import Final, Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import EmbeddingFailed
+from ..errors import EmbeddingFailed, WrongWidth
 
 Provider = Literal["local", "voyage", "openai"]
 Kind = Literal["passage", "query"]
@@ -78,9 +78,10 @@ def as_vectors(rows: object, name: EmbedderName, count: int) -> Vectors:
             hint="See that the URL and the model that are set belong together.",
         )
     if found.shape[1] != name.width:
-        raise EmbeddingFailed(
+        raise WrongWidth(
             f"{name.model} returned vectors of {found.shape[1]:,} numbers, and {name.width:,} are "
             "expected.",
+            width=found.shape[1],
             hint="Set HAN_SOLO_EMBED_WIDTH to what the model returns, then run `han-solo embed "
             "switch`.",
         )

@@ -106,7 +106,13 @@ class Passages:
 
         A thread may go on from one batch to the next. Contexts and vectors are made at the end.
         """
-        told = tell or _tell_nobody
+        async with self._db.direct() as held:
+            await passage_import.QUERIES.hold_import(held)
+            return await self._import(principal, batches, tell or _tell_nobody)
+
+    async def _import(
+        self, principal: Principal, batches: AsyncIterable[Sequence[Incoming]], tell: Tell
+    ) -> Imported:
         at = self._clock.now()
         async with self._db.connection() as connection:
             after_id = await passage_import.QUERIES.last_chunk(connection)
@@ -114,14 +120,14 @@ class Passages:
         given = 0
         async for batch in batches:
             given += len(batch)
-            ids += await passage_import.write_rows(self._db, principal, batch, at, told)
+            ids += await passage_import.write_rows(self._db, principal, batch, at, tell)
         async with self._db.direct(statement_timeout_s=LONGEST_S) as connection:
             await passage_import.QUERIES.settle_words(connection)
             await passage_import.QUERIES.join_contexts(connection, after_id=after_id)
         await count_words_if_due(self._db, self._clock)
         pending = None
         try:
-            await self.vectors.fill_after_import(after_id, lambda count: told("embedded", count))
+            await self.vectors.fill_after_import(after_id, lambda count: tell("embedded", count))
         except EmbeddingFailed as error:
             pending = str(error)
         return Imported(tuple(ids), given - len(ids), pending)

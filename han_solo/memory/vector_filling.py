@@ -69,6 +69,7 @@ async def fill(
     tell: Tell | None = None,
     *,
     after_import: int | None = None,
+    most: int | None = None,
 ) -> int:
     """Make the vectors that a model lacks, in batches that are each kept whole.
 
@@ -78,6 +79,7 @@ async def fill(
         embedder: the model.
         tell: is given how many more there are.
         after_import: the last chunk before an import, whose contexts are then made at once.
+        most: stop when so many are made, or a few more.
     """
     filled = after_id = 0
     while True:
@@ -87,6 +89,7 @@ async def fill(
                 async for row in VECTORS.list_stale(
                     connection,
                     embedder_id=embedder_id,
+                    width=embedder.name.width,
                     after_id=after_id,
                     limit_rows=FILL_ROWS,
                 )
@@ -108,6 +111,8 @@ async def fill(
         filled += len(rows)
         if tell is not None:
             tell(len(rows))
+        if most is not None and filled >= most:
+            break
     if after_import is not None and filled:
         async with db.direct(statement_timeout_s=LONGEST_S) as connection:
             await VECTORS.join_vectors(connection, embedder_id=embedder_id, after_id=after_import)

@@ -218,14 +218,14 @@ class Vectors:
             tuple(sorted(widths)),
         )
 
-    async def refill(self, tell: Tell | None = None) -> int:
-        """Make the vectors that the active model lacks, and return how many.
+    async def refill(self, tell: Tell | None = None, *, most: int | None = None) -> int:
+        """Make the vectors that the active model lacks, ``most`` of them, and return how many.
 
         Raises:
             EmbeddingFailed: the model failed; what was made until then is kept.
         """
         active = await self.active()
-        return await self.fill(active.id, active.embedder, tell)
+        return await vector_filling.fill(self._db, active.id, active.embedder, tell, most=most)
 
     async def fill_after_import(self, after_id: int, tell: Tell) -> int:
         """Make the vectors that many new chunks lack; see ``vector_filling``."""

@@ -143,6 +143,10 @@ UPDATE memory.chunks
 SET is_hidden = true
 WHERE passage_id IN (SELECT id FROM changed);
 
+-- name: hold_import()$
+-- Show others, until the connection ends, that an import is under way; it stops nobody.
+SELECT pg_advisory_lock_shared(hashtextextended('memory.import', 0));
+
 -- name: last_chunk()$
 -- Return the id of the newest chunk.
 SELECT coalesce(max(id), 0)

@@ -137,8 +137,34 @@ FROM memory.vectors
 WHERE embedder_id = :embedder_id AND own IS NOT NULL
 GROUP BY vector_dims(own);
 
--- name: list_stale(embedder_id, after_id, limit_rows)
--- List chunks without a vector of this model or with a stale one, by id, with what is embedded.
+-- name: has_index(embedder_id)$
+-- Say whether the index of a model's vectors is there and whole.
+SELECT EXISTS (
+    SELECT
+    FROM pg_catalog.pg_index AS indexes
+    JOIN pg_catalog.pg_class AS classes ON classes.oid = indexes.indexrelid
+    JOIN pg_catalog.pg_namespace AS namespaces ON namespaces.oid = classes.relnamespace
+    WHERE namespaces.nspname = 'memory'
+        AND classes.relname = 'vectors_nearest_' || :embedder_id::smallint
+        AND indexes.indisvalid
+);
+
+-- name: is_busy()$
+-- Say whether an import or a switch of the model is under way, which leaves vectors for later.
+SELECT EXISTS (
+    SELECT
+    FROM pg_catalog.pg_locks AS locks
+    JOIN pg_catalog.pg_database AS databases ON databases.oid = locks.database
+    WHERE databases.datname = current_database()
+        AND locks.locktype = 'advisory'
+        AND locks.objsubid = 1
+        AND ((locks.classid::bigint << 32) | locks.objid::bigint) IN (
+            hashtextextended('memory.embedders', 0), hashtextextended('memory.import', 0)
+        )
+);
+
+-- name: list_stale(embedder_id, width, after_id, limit_rows)
+-- List chunks without a vector of this model, or with one that is stale or of another width, by id.
 SELECT
     chunks.id, chunks.text_sha256, chunks.thread, passages.author, passages.title,
     coalesce(notes.created_at, passages.happened_at) AS happened_at,
@@ -149,7 +175,11 @@ LEFT JOIN memory.passage_notes AS notes ON notes.id = chunks.note_id
 LEFT JOIN memory.vectors AS vectors
     ON vectors.embedder_id = :embedder_id AND vectors.chunk_id = chunks.id
 WHERE chunks.id > :after_id
-    AND (vectors.chunk_id IS NULL OR vectors.text_sha256 <> chunks.text_sha256)
+    AND (
+        vectors.chunk_id IS NULL
+        OR vectors.text_sha256 <> chunks.text_sha256
+        OR vector_dims(vectors.own) <> :width::integer
+    )
 ORDER BY chunks.id
 LIMIT :limit_rows;
 
