@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 
 from han_solo.errors import EmbeddingFailed, UsageError
@@ -141,6 +142,30 @@ async def test_filters_narrow_and_never_starve(passages):
     assert await find(passages, "heron", scopes=("nowhere",)) == []
     assert await find(passages, "heron", tags=("bird", "none")) == []
     assert await find(passages, "heron", tier="foundational") == []
+
+
+class OneNearer(BagOfWords):
+    """Two kinds of texts; those of the second are nearer to any query than all of the first."""
+
+    async def embed(self, texts, kind):
+        rows = np.zeros((len(texts), self.name.width), dtype=np.float32)
+        rows[:, 0] = 1
+        rows[:, 1] = [1.0 if text.endswith("far") else 0.1 for text in texts]
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+async def test_a_filter_too_wide_to_look_at_each_does_not_starve_either(db):
+    embedder = OneNearer()
+    passages = Passages(db, Vectors(db, LOCAL, lambda _name: embedder))
+    await passages.insert_many(
+        REN,
+        [Draft(text=f"{n} far", scope="far") for n in range(3_500)]
+        + [Draft(text=f"{n} near", scope="near") for n in range(3_500)],
+    )
+    near = await passages.search(REN, "zebra", limit=40)
+    assert {hit.scope for hit in near.hits} == {"near"}
+    far = await passages.search(REN, "zebra", filters=Filters(scopes=("far",)), limit=40)
+    assert (len(far.hits), {hit.scope for hit in far.hits}) == (40, {"far"})
 
 
 async def test_who_is_named_in_a_text_can_be_filtered_by(passages):
