@@ -13,96 +13,27 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from .. import logs
 from ..clock import Clock
 from ..store.database import Connection, Database
 from . import pieces
 from .discover import Found, discover
-from .model import QUARANTINED, Parsed, Row
+from .known import KnownFile, Mark
+from .model import Parsed
 from .queries import QUERIES
+from .report import SyncReport
+from .staging import COLUMNS, read_records
 
 WORKERS: Final = 2
 """One parses while the other stores; Postgres takes in one piece at a time."""
 
-COLUMNS: Final = (
-    "session_id", "parent_id", "agent_id", "project", "file_offset", "kind", "subtype", "uuid",
-    "parent_uuid", "at", "text", "raw", "digest", "message_id", "model", "input_tokens",
-    "output_tokens", "cache_write_tokens", "cache_read_tokens",
-)  # fmt: skip
 STAGING: Final = "transcript_staging"
 
 _log = logs.get("transcripts")
-
-
-@dataclass(slots=True)
-class SyncReport:
-    """What a sync did, in figures; ``new`` rows are those that were not known."""
-
-    files: int = 0
-    read: int = 0
-    unreadable: int = 0
-    bytes: int = 0
-    records: int = 0
-    new: int = 0
-    redacted: int = 0
-    kinds: Counter[str] = field(default_factory=Counter)
-    damage: Counter[str] = field(default_factory=Counter)
-    duration_s: float = 0.0
-
-    @property
-    def quarantined(self) -> int:
-        return sum(count for kind, count in self.damage.items() if kind in QUARANTINED)
-
-    def to_json(self) -> dict[str, object]:
-        """Return it as JSON values."""
-        return {
-            "files": self.files,
-            "read": self.read,
-            "unreadable": self.unreadable,
-            "bytes": self.bytes,
-            "records": self.records,
-            "new": self.new,
-            "redacted": self.redacted,
-            "quarantined": self.quarantined,
-            "kinds": dict(sorted(self.kinds.items())),
-            "damage": dict(sorted(self.damage.items())),
-            "duration_s": round(self.duration_s, 3),
-        }
-
-
-@dataclass(slots=True)
-class _File:
-    """What is known of a file."""
-
-    id: int
-    path: str
-    device: int
-    inode: int
-    generation: int
-    read_to: int
-    tail: bytes
-    size: int
-    changed_ns: int
-
-    def is_as_it_was(self, found: Found) -> bool:
-        return (
-            self.device == found.device
-            and self.inode == found.inode
-            and self.size == found.size
-            and self.changed_ns == found.changed_ns
-        )
-
-    def goes_on_in(self, found: Found, descriptor: int) -> bool:
-        """Say whether a file is the one that was read, with more at its end."""
-        is_same = (self.device, self.inode) == (found.device, found.inode)
-        if not is_same or found.size < self.read_to:
-            return False
-        return pieces.hash_tail(descriptor, self.read_to) == self.tail
 
 
 async def sync(
@@ -139,22 +70,12 @@ async def sync(
     return report
 
 
-@dataclass(frozen=True, slots=True)
-class _Mark:
-    """How far a file was read, and how the disk had it then."""
-
-    read_to: int
-    tail: bytes
-    size: int
-    changed_ns: int
-
-
 class _Sync:
     def __init__(self, db: Database, machine: str, clock: Clock) -> None:
         self._db = db
         self._machine = machine
         self._clock = clock
-        self._known: dict[str, _File] = {}
+        self._known: dict[str, KnownFile] = {}
         self._storing = asyncio.Lock()
         self.report = SyncReport()
 
@@ -162,7 +83,7 @@ class _Sync:
         """Load what is known of this machine's files."""
         async with self._db.connection() as connection:
             rows = QUERIES.list_files(connection, machine=self._machine)
-            self._known = {row["path"]: _build(row) async for row in rows}
+            self._known = {row["path"]: KnownFile.of(row) async for row in rows}
 
     async def take(self, files: Iterator[Found]) -> None:
         """Read files until there are no more; workers share the iterator."""
@@ -191,7 +112,7 @@ class _Sync:
         path = found.path.encode(errors="backslashreplace").decode()
         _log.warning("transcripts.file_not_read", path=path, reason=reason)
 
-    async def _read(self, found: Found, known: _File | None, descriptor: int) -> None:
+    async def _read(self, found: Found, known: KnownFile | None, descriptor: int) -> None:
         self.report.read += 1
         if known is None or not known.goes_on_in(found, descriptor):
             known = await self._open(found)
@@ -202,7 +123,7 @@ class _Sync:
                     reading = asyncio.create_task(pieces.parse_next(descriptor, step.read_to))
                 size = found.size if step.is_end else known.size
                 changed_ns = found.changed_ns if step.is_end else known.changed_ns
-                mark = _Mark(step.read_to, step.tail, size, changed_ns)
+                mark = Mark(step.read_to, step.tail, size, changed_ns)
                 await self._store(found, known, step.parsed, mark)
                 if step.is_end:
                     break
@@ -210,7 +131,7 @@ class _Sync:
             # A thread can not be stopped, and it reads the file that is closed after this.
             await asyncio.gather(reading, return_exceptions=True)
 
-    async def _open(self, found: Found) -> _File:
+    async def _open(self, found: Found) -> KnownFile:
         async with self._db.transaction() as connection:
             row = await QUERIES.open_file(
                 connection,
@@ -220,14 +141,14 @@ class _Sync:
                 inode=found.inode,
                 read_at=self._clock.now(),
             )
-        return _build(row)
+        return KnownFile.of(row)
 
     async def _store(
         self,
         found: Found,
-        known: _File,
+        known: KnownFile,
         parsed: Parsed,
-        mark: _Mark,
+        mark: Mark,
     ) -> None:
         """Store a piece and how far it goes, together."""
         async with self._storing, self._db.transaction() as connection:
@@ -252,11 +173,11 @@ class _Sync:
         self._count(parsed, new)
 
     async def _copy(
-        self, connection: Connection, found: Found, known: _File, parsed: Parsed
+        self, connection: Connection, found: Found, known: KnownFile, parsed: Parsed
     ) -> int:
         await QUERIES.make_staging(connection)
         await connection.copy_records_to_table(
-            STAGING, records=_records(found, parsed.rows), columns=COLUMNS
+            STAGING, records=read_records(found, parsed.rows), columns=COLUMNS
         )
         new = await QUERIES.take_staging(connection, file_id=known.id, generation=known.generation)
         await QUERIES.take_sessions(connection)
@@ -265,9 +186,12 @@ class _Sync:
 
     @staticmethod
     async def _note_damage(
-        connection: Connection, known: _File, parsed: Parsed, now: datetime
+        connection: Connection, known: KnownFile, parsed: Parsed, now: datetime
     ) -> None:
-        for position, damage in enumerate(parsed.damage):
+        positions: Counter[int] = Counter()  # of what is wrong at one place
+        for damage in parsed.damage:
+            position = positions[damage.offset]
+            positions[damage.offset] += 1
             await QUERIES.note_damage(
                 connection,
                 file_id=known.id,
@@ -291,37 +215,3 @@ class _Sync:
 
 class _Overtaken(Exception):
     """Another process read the file meanwhile; what it stored stands."""
-
-
-def _records(found: Found, rows: Sequence[Row]) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows as the staging table has them."""
-    side_agent, of_file = found.side_agent, found.session
-    for row in rows:
-        session = row.session_id or of_file or found.path
-        agent = row.agent_id or side_agent
-        parent = session if agent else None
-        usage = row.usage or (None, None, None, None)
-        yield (
-            f"{session}/{agent}" if agent else session,
-            parent,
-            agent,
-            row.cwd or found.project,
-            row.offset,
-            row.kind,
-            row.subtype,
-            row.uuid or "",
-            row.parent_uuid,
-            row.at,
-            row.text,
-            row.raw,
-            row.digest,
-            row.message_id,
-            row.model,
-            *usage,
-        )
-
-
-def _build(row: Any) -> _File:
-    fields = dict(row)
-    fields["inode"], fields["changed_ns"] = int(fields["inode"]), int(fields["changed_ns"])
-    return _File(**fields)

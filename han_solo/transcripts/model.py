@@ -33,6 +33,9 @@ all that is known and says nothing (progress, snapshots, modes). ``unknown`` is 
 SPEECH: Final = ("prompt", "queued_prompt", "answer")
 """What a search looks in unless told otherwise, with titles and summaries."""
 
+SIDE: Final = "side"
+"""A side agent that the record does not name; its file may."""
+
 DamageKind = Literal[
     "broken",
     "not_an_object",

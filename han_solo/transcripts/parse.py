@@ -13,9 +13,9 @@ from typing import Final
 
 import msgspec
 
-from .content import flatten
+from .content import drop_base64, flatten
 from .errors import BadMessage
-from .model import Damage, Kind, Parsed, Row
+from .model import SIDE, Damage, Kind, Parsed, Row
 from .redact import SHAPES, Shape, find_shapes, redact
 from .salvage import Salvage
 from .shape import (
@@ -131,7 +131,8 @@ def build_row(record: Record, line: bytes, offset: int, shapes: tuple[Shape, ...
         )
         kind = "queued_prompt" if subtype == "enqueue" and text else "event"
     elif kind_of == "summary":
-        kind, text = "summary", record.summary or ""
+        # It may be of another session: the record says which leaf it ends at.
+        kind, text, raw = "summary", record.summary or "", _text_of(line)
     elif kind_of in _TITLES:
         kind, subtype = "title", kind_of
         text = record.customTitle or record.aiTitle or record.agentName or ""
@@ -145,14 +146,14 @@ def build_row(record: Record, line: bytes, offset: int, shapes: tuple[Shape, ...
         kind, subtype, raw = "unknown", kind_of, _text_of(line)
     text, redacted = redact(text, shapes)
     if raw is not None:
-        raw, more = redact(raw, shapes)
+        raw, more = redact(drop_base64(raw), shapes)
         redacted += more
     usage = message.usage if message else None
     return Row(
         offset,
         len(line),
         _id(record.sessionId),
-        _id(record.agentId),
+        _id(record.agentId) or (SIDE if record.isSidechain else None),
         _id(record.uuid),
         _id(record.parentUuid),
         kind,

@@ -28,6 +28,8 @@ _START: Final = re.compile(
 )
 """How a record may begin."""
 
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+
 _MAX_STARTS: Final = 64
 """Tried behind one torn record, so that no line takes for ever."""
 
@@ -67,7 +69,7 @@ class Salvage:
             return
         # Written anew, so that half a surrogate pair, which the decoder refuses, is replaced.
         try:
-            line = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+            line = _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)).encode()
             record = record_decoder.decode(line)
         except (msgspec.MsgspecError, RecursionError):
             self._quarantine(text, "bad_shape")
@@ -83,7 +85,7 @@ class Salvage:
         self.found.damage.append(Damage(self.offset, kind))
 
     def _quarantine(self, text: str, kind: DamageKind) -> None:
-        raw = text.encode("utf-8", "surrogatepass")
+        raw = text.encode("utf-8", "surrogateescape")  # the bytes that were not UTF-8, too
         self.found.damage.append(Damage(self.offset, kind, redact_bytes(raw)))
 
 
@@ -113,7 +115,7 @@ def _repair(line: bytes) -> tuple[str, list[DamageKind]]:
         return line.decode("utf-8"), marks
     except UnicodeDecodeError:
         marks.append("bad_utf8")
-        return line.decode("utf-8", "replace"), marks
+        return line.decode("utf-8", "surrogateescape"), marks
 
 
 def _skip(text: str, at: int) -> int:

@@ -128,7 +128,7 @@ WITH found AS (
     FROM memory.transcripts AS t
     JOIN memory.transcript_sessions AS session
         ON session.session_id = t.session_id
-    WHERE to_tsvector('simple', LEFT(t.text, 50000)) @@ websearch_to_tsquery('simple', :query)
+    WHERE to_tsvector('simple', substr(t.text, 1, 50000)) @@ websearch_to_tsquery('simple', :query)
         AND t.kind IN ('prompt', 'queued_prompt', 'answer', 'summary', 'title')
         AND (:since::timestamptz IS NULL OR t.at >= :since::timestamptz)
         AND (:session_id::text IS NULL OR t.session_id = :session_id)
@@ -140,7 +140,7 @@ best AS (
     SELECT
         id, session_id, kind, at, text, project, title,
         ts_rank(
-            to_tsvector('simple', LEFT(text, 50000)), websearch_to_tsquery('simple', :query)
+            to_tsvector('simple', substr(text, 1, 50000)), websearch_to_tsquery('simple', :query)
         ) AS rank
     FROM found
     ORDER BY rank DESC, at DESC NULLS LAST, id DESC
@@ -150,7 +150,7 @@ SELECT
     id, session_id, kind, at, project, title,
     ts_headline(
         'simple',
-        LEFT(text, 50000),
+        substr(text, 1, 50000),
         websearch_to_tsquery('simple', :query),
         'MaxFragments=1, MaxWords=30, MinWords=12, StartSel=**, StopSel=**'
     ) AS snippet
@@ -193,11 +193,13 @@ GROUP BY kind
 ORDER BY kind;
 
 -- name: count_damage()
--- Count damage by kind.
-SELECT kind, count(*) AS count
-FROM memory.transcript_damage
-GROUP BY kind
-ORDER BY kind;
+-- Count damage by kind, of the files as they were read last.
+SELECT damage.kind, count(*) AS count
+FROM memory.transcript_damage AS damage
+JOIN memory.transcript_files AS files
+    ON files.id = damage.file_id AND files.generation = damage.generation
+GROUP BY damage.kind
+ORDER BY damage.kind;
 
 -- name: fetch_totals()^
 -- Sum up what is there.
