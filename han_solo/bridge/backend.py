@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 from .. import logs
@@ -21,7 +21,6 @@ from ..connections import Connections
 from ..context import BlockContext, MemoryContext, OperatorContext
 from ..declare import ToolSpec
 from ..errors import AgentGone, DatabaseUnavailable, Forbidden, HanSoloError, NotFound
-from ..letta.gateway import LettaGateway
 from ..principals import Principal
 from ..reconcile.switch.journal import is_canary
 from ..registry import Registry
@@ -31,6 +30,7 @@ from .conversation import build_turns
 from .data import Data, open_data
 from .faults import log_fault
 from .health import Health, Sync
+from .letta import Letta
 from .projection import list_tools
 from .sync import SyncReport, ToolSync
 
@@ -42,37 +42,6 @@ LONGEST_PAUSE_S: Final = 30.0
 
 PING_TIMEOUT_S: Final = 2.0
 """A probe waits no longer; a database that takes longer to say 1 is away as far as it matters."""
-
-
-@dataclass(frozen=True, slots=True)
-class Letta:
-    """The two ways to Letta: one for syncs and operators, one for blocks.
-
-    Each has connections of its own, so that a slow sync can not hold up a block write, for which
-    the agent waits.
-    """
-
-    gateway: LettaGateway
-    blocks: LettaGateway
-
-    @classmethod
-    def connect(cls, connections: Connections) -> Letta:
-        """Make both; nothing is sent yet."""
-        settings = connections.settings
-        url, password = connections.letta_url, connections.letta_password
-        return cls(
-            gateway=LettaGateway.connect(
-                url,
-                password,
-                timeout_s=settings.letta_timeout_s,
-                message_timeout_s=settings.letta_message_timeout_s,
-            ),
-            blocks=LettaGateway.connect(url, password, timeout_s=settings.letta_block_timeout_s),
-        )
-
-    async def close(self) -> None:
-        await self.gateway.close()
-        await self.blocks.close()
 
 
 class BridgeBackend:

@@ -26,8 +26,9 @@ from ..registry import Registry
 from ..settings import Settings
 from ..stopping import stop_on_signals
 from .app import build_app
-from .backend import BridgeBackend, Letta
+from .backend import BridgeBackend
 from .hosts import build_allowed_hosts
+from .letta import Letta
 
 _log = logs.get("bridge")
 

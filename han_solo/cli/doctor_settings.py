@@ -14,7 +14,8 @@ from typing import Final
 import dotenv
 from pydantic import AliasChoices
 
-from ..settings import Settings, find_env_file
+from ..settings import Settings
+from ..settings_loading import find_env_file
 from .survey_model import Part
 
 PREFIX: Final = "HAN_SOLO_"

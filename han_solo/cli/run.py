@@ -18,7 +18,8 @@ from rich.console import Console
 
 from .. import logs
 from ..errors import HanSoloError
-from ..settings import Settings, load_settings
+from ..settings import Settings
+from ..settings_loading import load_settings
 
 P = ParamSpec("P")
 T = TypeVar("T")

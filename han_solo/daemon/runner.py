@@ -19,17 +19,11 @@ from ..errors import AgentGone, DatabaseUnavailable, HanSoloError, LeadLost, Let
 from ..findings.model import COULD_NOT_LOOK, Recorded, RemedyOutcome
 from ..guard_context import CheckContext, GuardServices, Looks, RemedyContext
 from .alerts import AlertSender, send_alerts
-from .loop_watch import LoopWatch
+from .checking import run_check
 from .report import GuardReport, Mode, Outcome, RemedyReport, merge
 
 IDENTITY: Final = "agent_identity"
 """While this guard finds something critical, nothing is repaired: it may be another agent."""
-
-CHECK_TIMEOUT_S: Final = 120.0
-"""A check is a few reads; one that hangs must not keep the others from looking."""
-
-MOST_HELD_S: Final = 2.0
-"""A check that holds the loop longer than this costs others their deadlines, and soon the lead."""
 
 REMEDY_TIMEOUT_S: Final = 600.0
 """As long as a sync of several hundred tools may take."""
@@ -154,7 +148,7 @@ class _Run:
             looks += 1
             runs = await findings.count_runs(spec.name, self._agent_id)
             try:
-                found = await self._check(spec)
+                found = await run_check(spec, self._context())
                 recorded = await findings.record(
                     spec.name, self._agent_id, found, duration_ms=_ms_since(started), runs=runs
                 )
@@ -178,25 +172,6 @@ class _Run:
         if recorded.is_stale and report.findings:
             report = replace(report, outcome="found")
         return report, found
-
-    async def _check(self, spec: GuardSpec) -> tuple[Finding, ...]:
-        deadline = asyncio.timeout(CHECK_TIMEOUT_S)
-        try:
-            async with deadline, LoopWatch() as watch:
-                found = tuple(await spec.check(self._context()))
-        except TimeoutError as error:
-            if not deadline.expired():
-                raise
-            raise HanSoloError(f"It did not end within {CHECK_TIMEOUT_S:g} s.") from error
-        if watch.longest_s > MOST_HELD_S:
-            raise HanSoloError(
-                f"It held up the whole process for {watch.longest_s:.0f} s, so that no deadline "
-                "and no heartbeat could be kept.",
-                hint="Have it await what takes long, or put it into asyncio.to_thread.",
-            )
-        if len({finding.key for finding in found}) < len(found):
-            raise ValueError("two findings have one key")
-        return found
 
     async def _blind(
         self, spec: GuardSpec, why: str, started: float, *, is_told: bool

@@ -16,7 +16,7 @@ from dotenv import dotenv_values
 
 from ..errors import SettingsError
 from ..reconcile.spec import AgentSpec
-from ..settings import find_env_file
+from ..settings_loading import find_env_file
 
 REHEARSAL_HANDLE: Final = "openai-proxy/rehearsal"
 """Letta calls a provider behind another base URL than OpenAI's own ``openai-proxy``."""

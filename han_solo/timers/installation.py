@@ -23,7 +23,8 @@ import dotenv
 from pydantic import AliasChoices, SecretStr
 
 from ..home import Home, write_private
-from ..settings import Settings, find_env_file
+from ..settings import Settings
+from ..settings_loading import find_env_file
 
 SECRETS_FILE: Final = "jobs.env"
 """Under ``secrets/`` of the home."""

@@ -17,7 +17,7 @@ from unittest import mock
 
 from han_solo import MemoryContext, tool
 from han_solo.bridge import lister
-from han_solo.bridge.backend import Letta
+from han_solo.bridge.letta import Letta
 from han_solo.declare import ToolSpec, spec_of
 from han_solo.registry import Registry, build_registry
 from tests.contract.actor import ActorTransport, open_gateway

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from han_solo.bridge.backend import BridgeBackend, Letta
+from han_solo.bridge.backend import BridgeBackend
+from han_solo.bridge.letta import Letta
 from han_solo.bridge.serve import run_app, take_port
 from han_solo.connections import Connections
 from han_solo.letta.gateway import LettaGateway

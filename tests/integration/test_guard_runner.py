@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from han_solo.daemon import runner
+from han_solo.daemon import checking
 from han_solo.declare import Finding
 from han_solo.errors import AgentGone, HanSoloError, LettaUnavailable
 from han_solo.findings.model import COULD_NOT_LOOK
@@ -148,7 +148,7 @@ async def test_a_check_that_hangs_is_cut_and_the_others_go_on(
         await asyncio.Event().wait()
         return ()
 
-    monkeypatch.setattr(runner, "CHECK_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(checking, "CHECK_TIMEOUT_S", 0.01)
     hung, other = await desk.run(desk.guard("a", hang), desk.guard("b"))
     assert hung.error == "It did not end within 0.01 s."
     assert other.outcome == "clear"
@@ -364,7 +364,7 @@ async def test_a_guard_that_calls_for_the_end_of_the_process_ends_nothing(
 async def test_a_check_that_holds_up_the_loop_is_named(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runner, "MOST_HELD_S", 0.2)
+    monkeypatch.setattr(checking, "MOST_HELD_S", 0.2)
 
     async def block(_context: Any) -> tuple[Finding, ...]:
         time.sleep(0.6)

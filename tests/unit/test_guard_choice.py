@@ -7,7 +7,8 @@ import pytest
 from han_solo.daemon.choice import choose, modes_of
 from han_solo.declare import GuardSpec
 from han_solo.errors import SettingsError
-from han_solo.settings import Settings, load_settings
+from han_solo.settings import Settings
+from han_solo.settings_loading import load_settings
 
 
 async def nothing(_context, _findings=None):

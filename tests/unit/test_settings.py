@@ -7,7 +7,8 @@ import pytest
 from han_solo.connections import Connections, postgres_url, without_password
 from han_solo.errors import SettingsError
 from han_solo.home import Endpoints
-from han_solo.settings import Settings, load_settings
+from han_solo.settings import Settings
+from han_solo.settings_loading import load_settings
 
 
 @pytest.fixture(autouse=True)

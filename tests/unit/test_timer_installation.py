@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from han_solo.errors import SettingsError
-from han_solo.settings import Settings, load_settings
+from han_solo.settings import Settings
+from han_solo.settings_loading import load_settings
 from han_solo.timers.installation import build_installation
 
 from . import timer_fixtures as fixtures
