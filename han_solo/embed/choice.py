@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from ..errors import SettingsError
 from ..settings import Settings
-from . import weights
 from .local import LocalEmbedder
+from .local_models import LOCAL_MODELS, POTION, choose_local
 from .model import MAX_WIDTH, Embedder, EmbedderName, Provider
 from .remote import Endpoint, RemoteEmbedder
 
 _DEFAULTS: Final[dict[Provider, tuple[str, int]]] = {
-    "local": (weights.MODEL, weights.WIDTH),
+    "local": (POTION.name, POTION.width),
     "voyage": ("voyage-3", 1_024),
     "openai": ("text-embedding-3-small", 1_536),
 }
@@ -43,6 +44,8 @@ def wanted_embedder(
     """
     chosen: Provider = provider or settings.embed_provider
     usual_model, usual_width = _DEFAULTS[chosen]
+    if chosen == "local":
+        usual_model = choose_local(_cache(settings)).name
     named = model or (settings.embed_model if chosen == settings.embed_provider else None)
     asked = width or (settings.embed_width if chosen == settings.embed_provider else None)
     found = EmbedderName(
@@ -50,9 +53,11 @@ def wanted_embedder(
         named or usual_model,
         asked or _KNOWN_WIDTHS.get((chosen, named or usual_model), usual_width),
     )
-    if chosen == "local" and (found.model, found.width) != _DEFAULTS["local"]:
+    local = LOCAL_MODELS.get(found.model)
+    if chosen == "local" and (local is None or local.width != found.width):
+        names = " or ".join(f"{model.name} ({model.width})" for model in LOCAL_MODELS.values())
         raise SettingsError(
-            f"The local embedder is {weights.MODEL} of {weights.WIDTH} numbers, and no other.",
+            f"The local embedder is {names}, and no other.",
             hint="Take HAN_SOLO_EMBED_MODEL and HAN_SOLO_EMBED_WIDTH out, or choose voyage or "
             "openai.",
         )
@@ -71,7 +76,7 @@ def make_embedder(settings: Settings, name: EmbedderName) -> Embedder:
         SettingsError: its key is not set.
     """
     if name.provider == "local":
-        return LocalEmbedder(settings.cache.expanduser().absolute())
+        return LocalEmbedder(_cache(settings), LOCAL_MODELS.get(name.model, POTION))
     keys = {"voyage": settings.voyage_api_key, "openai": settings.openai_api_key}
     key = keys[name.provider]
     url = (settings.embed_url or _URLS[name.provider]).rstrip("/")
@@ -95,3 +100,7 @@ def make_embedder(settings: Settings, name: EmbedderName) -> Embedder:
 
 def _takes_width(name: EmbedderName) -> bool:
     return name.provider == "openai" and name.model.startswith("text-embedding-3")
+
+
+def _cache(settings: Settings) -> Path:
+    return settings.cache.expanduser().absolute()

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from ..errors import WeightsMissing
-from . import weights
+from .local_models import POTION, LocalModel
 from .model import EmbedderName, Kind, Vectors, as_vectors
+from .weights import are_whole
 
 if TYPE_CHECKING:
     from model2vec import StaticModel
@@ -27,10 +28,11 @@ INLINE_CHARS: Final = 4_000
 
 
 class LocalEmbedder:
-    """potion-base-8M, read at first use; see ``model.Embedder``."""
+    """A local model, read at first use; see ``model.Embedder``."""
 
-    def __init__(self, cache: Path) -> None:
-        self.name: Final = EmbedderName("local", weights.MODEL, weights.WIDTH)
+    def __init__(self, cache: Path, local: LocalModel = POTION) -> None:
+        self.name: Final = EmbedderName("local", local.name, local.width)
+        self._local = local
         self._cache = cache
         self._model: StaticModel | None = None
         self._loading = threading.Lock()
@@ -55,14 +57,25 @@ class LocalEmbedder:
     def _load(self) -> StaticModel:
         with self._loading:
             if self._model is None:
-                folder = weights.weights_folder(self._cache)
-                if not weights.are_whole(folder):
+                folder = self._local.folder(self._cache)
+                if not are_whole(folder, self._local):
                     raise WeightsMissing(
                         f"The weights of the local embedder are not in {folder}.",
-                        hint="Fetch them with `han-solo embed fetch`; `han-solo up` does so too. "
-                        "Until then search goes by words alone.",
+                        hint=f"Fetch them with `han-solo embed fetch {self._local.name}`. Until "
+                        "then search goes by words alone.",
                     )
-                from model2vec import StaticModel  # noqa: PLC0415 - half a second, when needed
-
-                self._model = StaticModel.from_pretrained(folder)
+                self._model = _read(self._local, folder)
             return self._model
+
+
+def _read(local: LocalModel, folder: Path) -> StaticModel:
+    from model2vec import StaticModel  # noqa: PLC0415 - half a second, when needed
+
+    if "config.json" in local.files:
+        return StaticModel.from_pretrained(folder)
+    from safetensors.numpy import load_file  # noqa: PLC0415 - as above
+    from tokenizers import Tokenizer  # noqa: PLC0415 - as above
+
+    (table,) = load_file(folder / local.table).values()
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    return StaticModel(table.astype(np.float32), tokenizer)

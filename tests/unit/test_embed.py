@@ -9,6 +9,7 @@ import pytest
 from han_solo.embed import weights
 from han_solo.embed.choice import make_embedder, wanted_embedder
 from han_solo.embed.local import LocalEmbedder
+from han_solo.embed.local_models import LOCAL_MODELS, POTION, WORDLLAMA
 from han_solo.embed.model import EmbedderName, as_vectors, write_vector
 from han_solo.embed.remote import BATCH_CHARS, BATCH_TEXTS, Endpoint, RemoteEmbedder
 from han_solo.errors import EmbeddingFailed, SettingsError, WeightsMissing
@@ -178,10 +179,11 @@ async def test_without_weights_it_is_said_how_to_fetch_them(tmp_path):
 
 
 def test_weights_with_one_byte_changed_are_not_taken(tmp_path):
-    for name in weights.FILES:
-        (tmp_path / name).write_bytes(b"something else")
-    assert not weights.are_whole(tmp_path)
-    assert not weights.are_whole(tmp_path / "nowhere")
+    for model in LOCAL_MODELS.values():
+        for name in model.files:
+            (tmp_path / name).write_bytes(b"something else")
+        assert not weights.are_whole(tmp_path, model)
+        assert not weights.are_whole(tmp_path / "nowhere", model)
 
 
 def settings(tmp_path, **values):
@@ -197,6 +199,17 @@ def test_the_settings_choose_the_model_and_its_width(tmp_path):
     found = settings(tmp_path, embed_provider="openai", embed_model="mine", embed_width=64)
     assert wanted_embedder(found) == EmbedderName("openai", "mine", 64)
     assert wanted_embedder(found, "local").width == 256
+
+
+def test_a_new_memory_begins_with_the_local_model_that_is_there(tmp_path):
+    found = settings(tmp_path)
+    WORDLLAMA.folder(tmp_path).mkdir()
+    assert wanted_embedder(found).model == "wordllama-256"
+    assert make_embedder(found, wanted_embedder(found)).name.model == "wordllama-256"
+    POTION.folder(tmp_path).mkdir()
+    assert wanted_embedder(found).model == "potion-base-8M"
+    chosen = settings(tmp_path, embed_model="wordllama-256")
+    assert wanted_embedder(chosen).model == "wordllama-256"
 
 
 def test_what_can_not_be_is_refused(tmp_path):
