@@ -184,8 +184,8 @@ class Settings(BaseSettings):
     moves what is stored from one to the other. The default needs no key and no network."""
 
     embed_model: str | None = None
-    """Name of the model. Default: `voyage-3` or `text-embedding-3-small`; the local one has no
-    other."""
+    """Name of the model. Default: `voyage-3`, `text-embedding-3-small`, or the local model that is
+    there: `potion-base-8M`, else `wordllama-256`."""
 
     embed_width: int | None = Field(default=None, ge=1, le=4000)
     """Numbers in a vector. Default: what the model is known to return (1,024 for `voyage-3`, 1,536
