@@ -143,7 +143,8 @@ async def memory_mri(ctx: MemoryContext, days: int = 30) -> ShownMri:
 def _show(found: Mri, days: int) -> ShownMri:
     return ShownMri(
         summary=(
-            f"In {days} days {found.searches} searches, {found.empty} of them found nothing. "
+            f"In {days} day{'' if days == 1 else 's'} {found.searches} searches, {found.empty} of "
+            "them found nothing. "
             f"Of {found.passages} passages {found.dead} were never shown or read, "
             f"{found.unhelpful} were never of use."
         ),

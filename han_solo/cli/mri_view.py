@@ -18,6 +18,10 @@ from . import run
 from .block_text import say, visible
 
 BAR_CELLS: Final = 36
+LEAST_BAR_CELLS: Final = 6
+BESIDE_BAR_CELLS: Final = 24
+"""What stands before and behind a bar; on a narrow terminal the bar is what gives way."""
+
 MAX_DAY_BARS: Final = 16
 """More days are put together, so that the plot stays on one screen."""
 
@@ -30,11 +34,11 @@ def show_mri(found: Mri, zone: ZoneInfo) -> None:
     if not found.passages:
         say(console, "Nothing is remembered yet: han-solo memory add, memory import, or adopt.")
         return
-    console.print(_plot_times(found.times_found, found.passages))
+    console.print(_plot_times(found.times_found, found.passages, _bar_cells(console)))
     if not found.searches:
         say(console, "Nobody searched in that time, so what is found can not be told.")
         return
-    console.print(_plot_days(found.days))
+    console.print(_plot_days(found.days, _bar_cells(console)))
     _show_spots(console, found, zone)
 
 
@@ -59,7 +63,7 @@ def _figures(found: Mri, zone: ZoneInfo) -> list[Text]:
     return lines
 
 
-def _plot_times(times: Sequence[TimesFound], passages: int) -> Table:
+def _plot_times(times: Sequence[TimesFound], passages: int, cells: int) -> Table:
     table = _plot("Passages by how often they were found")
     most = max(each.passages for each in times) or 1
     ends = [after.first_times - 1 for _, after in pairwise(times)]
@@ -72,11 +76,11 @@ def _plot_times(times: Sequence[TimesFound], passages: int) -> Table:
             name = f"{each.first_times}-{last}"
         color = "red" if not each.first_times else "cyan"
         share = f"{each.passages:,}  {each.passages / passages:.0%}"
-        table.add_row(name, _bar(each.passages, most, color), share)
+        table.add_row(name, _bar(each.passages, most, color, cells), share)
     return table
 
 
-def _plot_days(days: Sequence[Day]) -> Table:
+def _plot_days(days: Sequence[Day], cells: int) -> Table:
     table = _plot("Searches")
     each = -(-len(days) // MAX_DAY_BARS)
     # From the last day backwards, so that only the oldest bar may be of fewer days.
@@ -85,7 +89,7 @@ def _plot_days(days: Sequence[Day]) -> Table:
     for span in spans:
         searches, empty = sum(day.searches for day in span), sum(day.empty for day in span)
         note = f"{searches:,}" + (f", {empty:,} empty" if empty else "") if searches else ""
-        table.add_row(f"{span[0].day:%b %d}", _bar(searches, most, "cyan"), note)
+        table.add_row(f"{span[0].day:%b %d}", _bar(searches, most, "cyan", cells), note)
     return table
 
 
@@ -190,8 +194,12 @@ def _plot(title: str) -> Table:
     return table
 
 
-def _bar(value: int, most: int, color: str) -> Bar:
-    return Bar(most, 0, value, width=BAR_CELLS, color=color)
+def _bar(value: int, most: int, color: str, cells: int) -> Bar:
+    return Bar(most, 0, value, width=cells, color=color)
+
+
+def _bar_cells(console: Console) -> int:
+    return max(LEAST_BAR_CELLS, min(BAR_CELLS, console.width - BESIDE_BAR_CELLS))
 
 
 def _count(number: int, word: str, words: str | None = None) -> str:

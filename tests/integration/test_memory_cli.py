@@ -99,3 +99,14 @@ def test_a_database_that_is_away_is_said_in_one_sentence(memory):
     assert done.returncode != 0
     assert done.stderr.startswith("error: ")
     assert "Traceback" not in done.stderr
+
+
+def test_the_plot_gives_way_on_a_narrow_terminal_and_its_words_do_not(memory):
+    memory("add", "The ferry to Hven leaves at noon.")
+    memory("search", "ferry")
+    done = memory("mri", env=memory.environment | {"COLUMNS": "40"})
+    assert done.returncode == 0, done.stderr
+    plot = done.stdout.split("Passages by how often")[1].split("Searches")[0]
+    assert "never" in plot
+    assert "1  100%" in plot
+    assert "\u2026" not in plot
