@@ -7,22 +7,22 @@ cost about as many requests as one sync. Nothing a check is given has a method t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .errors import NotFound
+from .guard_reads import BlockReads, LettaReads
 
 if TYPE_CHECKING:
-    from .blocks.model import BlockState, Version, VersionEntry
+    from .blocks.model import BlockState
     from .blocks.service import Blocks
     from .clock import Clock
     from .findings.service import Findings
     from .findings.snapshots import SnapshotReader, Snapshots
     from .letta.gateway import LettaGateway
-    from .letta.runs import KeptTurn, RunView
-    from .letta.views import AgentView, BlockView, HealthView, McpServerView, ModelView, ToolView
+    from .letta.views import AgentView
     from .memory.vector_health import VectorCare, VectorHealth
     from .reconcile.ensure import Outcome
     from .reconcile.model import Observed
@@ -31,39 +31,11 @@ if TYPE_CHECKING:
     from .reconcile.spec import AgentSpec, ModelSpec
     from .runs.describe import JobState
     from .timers.model import TimersView
+    from .transcripts.health import CaptureHealth
     from .turns.model import TurnRecord
     from .turns.service import Turns
 
 T = TypeVar("T")
-
-
-class LettaReads(Protocol):
-    """Letta, to look at."""
-
-    @property
-    def base_url(self) -> str: ...
-    async def health(self) -> HealthView: ...
-    async def fetch_models(self) -> tuple[ModelView, ...]: ...
-    async def fetch_model_config(self, handle: str) -> Mapping[str, object] | None: ...
-    async def fetch_agent(self, agent_id: str) -> AgentView: ...
-    async def find_agents(self, name: str) -> tuple[AgentView, ...]: ...
-    async def fetch_tools(self) -> tuple[ToolView, ...]: ...
-    async def fetch_mcp_servers(self) -> tuple[McpServerView, ...]: ...
-    async def fetch_block(self, block_id: str) -> BlockView: ...
-    async def fetch_active_runs(self, agent_id: str) -> tuple[RunView, ...]: ...
-    async def fetch_last_runs(self, agent_id: str) -> tuple[RunView, ...]: ...
-    async def fetch_kept(self, run: RunView) -> KeptTurn: ...
-
-
-class BlockReads(Protocol):
-    """Core blocks and their versions, to look at."""
-
-    async def list(self) -> tuple[BlockState, ...]: ...
-    async def history(
-        self, label: str, *, limit: int = 20, before: int | None = None
-    ) -> tuple[VersionEntry, ...]: ...
-    async def version(self, label: str, number: int) -> Version: ...
-    async def former(self, label: str, attached: Sequence[str]) -> Version | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +59,8 @@ class GuardServices:
     """Reads the files of the timers that this user has; None where nobody looks."""
     vectors: VectorCare | None = None
     """Looks after what search by meaning goes by; None where nothing is searched."""
+    load_capture: Callable[[], Awaitable[CaptureHealth | None]] | None = None
+    """Looks whether transcripts come in; None where nobody looks."""
 
 
 @dataclass(slots=True)
@@ -216,6 +190,11 @@ class CheckContext:
         """Return how what search goes by is; None where nothing is remembered yet."""
         care = self._services.vectors
         return None if care is None else await self._looks.once("vectors", care.look)
+
+    async def capture(self) -> CaptureHealth | None:
+        """Return how the reading of transcripts goes; None while jobs are paused."""
+        load = self._services.load_capture
+        return None if load is None else await self._looks.once("capture", load)
 
     async def turns(self, limit_rows: int = 20) -> Sequence[TurnRecord]:
         """Return the last turns that were sent through us, the newest first."""

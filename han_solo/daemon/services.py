@@ -28,6 +28,10 @@ from ..timers.launchd import Launchd
 from ..timers.model import Manager, TimersView
 from ..timers.service import look
 from ..timers.systemd import Systemd
+from ..transcripts.health import CaptureHealth, look_at_capture
+
+RUNS_LOOKED_AT = 20
+"""Of a job, to count those that failed in a row."""
 
 
 def build_guard_services(
@@ -77,6 +81,7 @@ def build_guard_services(
         load_jobs=build_load_jobs(db, jobs, settings.zone, clock),
         run_due=run_due,
         load_timers=build_load_timers(settings),
+        load_capture=build_load_capture(settings, db, clock),
         vectors=VectorCare(db, lambda: open_passages(settings, db, clock).vectors),
     )
 
@@ -85,6 +90,27 @@ def build_load_timers(settings: Settings) -> Callable[[], TimersView]:
     """Return what reads the timers of this user, beside our own home and interpreter."""
     manager: Manager = Launchd() if sys.platform == "darwin" else Systemd()
     return lambda: look(manager, settings.at.root, Path(sys.executable).absolute())
+
+
+def build_load_capture(
+    settings: Settings, db: Database, clock: Clock, machine: str | None = None
+) -> Callable[[], Awaitable[CaptureHealth | None]]:
+    """Return what looks whether transcripts come in; while all jobs are paused nobody does."""
+    runs = JobRuns(db, clock)
+
+    async def load() -> CaptureHealth | None:
+        if (await runs.load_pause()).is_paused:
+            return None
+        return await look_at_capture(
+            db,
+            settings.transcripts,
+            excluded=settings.transcripts_excluded,
+            load_runs=lambda: runs.history("transcripts", limit_rows=RUNS_LOOKED_AT),
+            now=clock.now(),
+            machine=machine,
+        )
+
+    return load
 
 
 def build_load_jobs(

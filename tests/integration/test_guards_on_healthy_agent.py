@@ -5,24 +5,43 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 
 import pytest
 
+from han_solo.daemon.services import build_load_capture
+from han_solo.memory.passage_model import Draft
+from han_solo.memory.passages import Passages
+from han_solo.memory.vector_health import VectorCare
 from han_solo.reconcile.spec import load_spec
+from han_solo.settings import Settings
+from tests.integration.embedding_service import EmbeddingService
 from tests.integration.guard_fixtures import GuardWorld, open_guard_world
+from tests.integration.memory_fixtures import REN
 from tests.integration.replays.block_presence import SCOTT
 from tests.integration.turn_fixtures import script
 from tests.servers import LettaServer
+from tests.unit.transcript_lines import GOOD, join
 
 SHIPPED = load_spec(model="openai-proxy/rehearsal")
 
 
 @pytest.fixture
 async def world(
-    letta_server: LettaServer, letta_actor: Mapping[str, str], database_url: str
+    letta_server: LettaServer, letta_actor: Mapping[str, str], database_url: str, tmp_path: Path
 ) -> AsyncIterator[GuardWorld]:
-    """Yield an agent of the shipped spec, as ``up`` makes it."""
+    """Yield an agent of the shipped spec, as ``up`` makes it, with a memory and transcripts."""
     async with open_guard_world(letta_server, letta_actor, database_url, spec=SHIPPED) as opened:
+        db, service = opened.lab.services.db, EmbeddingService()
+        await Passages(db, service.open_vectors(db)).insert(REN, Draft(text="A heron."))
+        (tmp_path / "-srv-demo").mkdir()
+        (tmp_path / "-srv-demo" / "s.jsonl").write_bytes(join(*GOOD))
+        settings = Settings(_env_file=None, transcripts=(tmp_path,))
+        opened.services = dataclasses.replace(
+            opened.services,
+            vectors=VectorCare(db, lambda: service.open_vectors(db)),
+            load_capture=build_load_capture(settings, db, opened.services.clock),
+        )
         yield opened
 
 
