@@ -16,6 +16,7 @@ from ..errors import UsageError
 from ..store.database import Database
 from .statements import VECTORS, load_indexes
 from .vector_filling import LONGEST_S
+from .vector_indexing import build_index
 from .vectors import KNOWN_S, Vectors
 
 PROBE = "A short text."
@@ -88,8 +89,7 @@ async def switch_embedder(
         filled = await vectors.fill(embedder_id, embedder, tell)
         if was_active:
             return Switched(name, filled, was_active=True)
-        await indexes.prepare_build(connection)
-        await indexes.make_index_beside(connection)
+        await build_index(connection, indexes, name.width)
         filled += await vectors.fill(embedder_id, embedder, tell)
         async with connection.transaction():
             await VECTORS.retire_active(connection, except_id=embedder_id)

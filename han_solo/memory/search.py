@@ -113,11 +113,15 @@ class Search:
             search_id = rows[0]["search_id"]
             reason = _join(reason, _say_wordless(rows[0]["wordless"], len(asked), mode))
             hits = tuple(_read(row) for row in rows if row["passage_id"] is not None)
-            linked, more = await passage_links.expand(
-                connection,
-                search_id,
-                [hit.passage_id for hit in hits],
-                include_archived=chosen.include_archived,
+            linked, more = (
+                await passage_links.expand(
+                    connection,
+                    search_id,
+                    [hit.passage_id for hit in hits],
+                    include_archived=chosen.include_archived,
+                )
+                if any(row["is_linked"] for row in rows)
+                else ((), 0)
             )
         return Found(search_id, mode, reason, asked, hits, linked, more)
 

@@ -17,6 +17,7 @@ from ..store.database import Database
 from . import passage_text
 from .statements import VECTORS, load_indexes
 from .threads import lock_threads
+from .vector_indexing import build_index
 
 FILL_ROWS: Final = 500
 
@@ -57,8 +58,7 @@ async def fill_after_import(
     finally:
         if is_bulk:
             async with db.direct(statement_timeout_s=LONGEST_S) as connection:
-                await indexes.prepare_build(connection)
-                await indexes.make_index_beside(connection)
+                await build_index(connection, indexes, embedder.name.width)
     return filled
 
 

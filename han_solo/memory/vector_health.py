@@ -17,6 +17,7 @@ from ..store.database import Database
 from .embed_switch import PROBE
 from .statements import VECTORS, load_indexes
 from .vector_filling import LONGEST_S
+from .vector_indexing import build_index
 from .vectors import Model, Vectors, VectorState
 
 REFILL_ROWS: Final = 20_000
@@ -90,10 +91,7 @@ class VectorCare:
         async with self._db.direct(statement_timeout_s=LONGEST_S) as connection:
             row = await VECTORS.fetch_active(connection)
             assert row is not None, "settled above"
-            indexes = load_indexes(row["id"], row["width"])
-            await indexes.drop_index(connection)  # one that was cut short is of no use
-            await indexes.prepare_build(connection)
-            await indexes.make_index_beside(connection)
+            await build_index(connection, load_indexes(row["id"], row["width"]), row["width"])
 
     @asynccontextmanager
     async def _vectors(self) -> AsyncIterator[Vectors]:

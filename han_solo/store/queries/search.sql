@@ -345,6 +345,12 @@ SELECT
         WHERE terms.number = fused.number AND chunks.words @@ terms.query
         ORDER BY terms.weight DESC
     ) AS matched,
+    EXISTS (
+        SELECT FROM memory.passage_links AS links WHERE links.from_id = fused.passage_id
+    )
+    OR EXISTS (
+        SELECT FROM memory.passage_links AS links WHERE links.to_id = fused.passage_id
+    ) AS is_linked,
     chunks.number AS chunk, chunks.note_id IS NOT NULL AS is_note,
     (
         SELECT count(others.id)

@@ -1,6 +1,16 @@
--- name: prepare_build()$
--- Build in memory on this connection: an index that does not fit takes many times as long.
-SELECT set_config('maintenance_work_mem', '512MB', false);
+-- name: count_indexed()$
+-- Count the vectors that the index of a model will have.
+SELECT count(chunk_id)
+FROM memory.vectors
+WHERE embedder_id = /*embedder*/1 AND own IS NOT NULL;
+
+-- name: prepare_build(memory)$
+-- Let an index be built in so much memory on this connection.
+SELECT set_config('maintenance_work_mem', :memory, false);
+
+-- name: build_alone()$
+-- Build without parallel workers on this connection: they need memory that they share.
+SELECT set_config('max_parallel_maintenance_workers', '0', false);
 
 -- name: make_index()!
 -- Make the index of a model's vectors, at its width, while nothing else writes them.
