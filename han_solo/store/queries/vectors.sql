@@ -173,7 +173,10 @@ FROM memory.chunks AS chunks
 JOIN memory.passages AS passages ON passages.id = chunks.passage_id
 LEFT JOIN memory.passage_notes AS notes ON notes.id = chunks.note_id
 LEFT JOIN memory.vectors AS vectors
-    ON vectors.embedder_id = :embedder_id AND vectors.chunk_id = chunks.id
+    ON vectors.embedder_id = :embedder_id
+    AND vectors.chunk_id = chunks.id
+    /* Follows from the rest, and spares a merge the vectors before it. */
+    AND vectors.chunk_id > :after_id
 WHERE chunks.id > :after_id
     AND (
         vectors.chunk_id IS NULL
