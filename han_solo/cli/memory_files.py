@@ -72,8 +72,8 @@ async def import_(
         files = Files(tuple(_find(paths, held)), defaults)
         checked = check_files(files, operator, now)
         _refuse_faults(checked)
-        async with open_memory(settings) as (passages, principal), open_database(settings) as db:
-            known = await count_known(db, files)
+        async with open_memory(settings) as (passages, principal):
+            known = await count_known(passages.db, files)
             if not as_json:
                 _say_checked(checked, known)
             if dry_run:
@@ -88,7 +88,7 @@ async def import_(
                 embedded = progress.step("Vectors")
                 steps = {"written": wrote, "embedded": embedded}
                 brought = await bring_in(
-                    db, passages, principal, files, now=now,
+                    passages, principal, files, now=now,
                     tell=lambda what, count: steps[what].advance(count),
                 )  # fmt: skip
                 wrote.done(f"{brought.new:,} written")

@@ -54,6 +54,11 @@ class Passages:
         self._search = Search(db, vectors, self._clock, weights=weights)
 
     @property
+    def db(self) -> Database:
+        """The database that they are kept in."""
+        return self._db
+
+    @property
     def weights(self) -> Weights:
         """What search ranks by; a bench takes parts of it away."""
         return self._search.weights

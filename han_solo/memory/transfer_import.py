@@ -55,7 +55,6 @@ async def count_known(db: Database, files: Files) -> int:
 
 
 async def bring_in(
-    db: Database,
     passages: Passages,
     principal: Principal,
     files: Files,
@@ -66,7 +65,6 @@ async def bring_in(
     """Write what is in the files and not in the memory.
 
     Args:
-        db: the memory's database.
         passages: the memory.
         principal: who imports.
         files: what ``check_files`` found nothing wrong with.
@@ -81,7 +79,7 @@ async def bring_in(
     async def pick_new() -> AsyncIterator[Sequence[Incoming]]:
         nonlocal known, links
         for batch in _batches(_lines(files)):
-            there = await find_keys(db, [line.name() for line in batch])
+            there = await find_keys(passages.db, [line.name() for line in batch])
             known += sum(line.name() in there for line in batch)
             links += sum(len(line.links) for line in batch)
             yield [read_line(line, principal, now) for line in batch if line.name() not in there]
@@ -89,7 +87,7 @@ async def bring_in(
     imported = await passages.import_batches(principal, pick_new(), tell)
     made = lost = 0
     if links:
-        made, lost = await _link(db, principal, files, now)
+        made, lost = await _link(passages.db, principal, files, now)
     return Brought(
         len(imported.passage_ids), known + imported.skipped, made, lost, imported.pending
     )

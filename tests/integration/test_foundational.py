@@ -86,14 +86,14 @@ async def test_no_call_takes_one_away_or_changes_it(passages, tmp_path):
         '{"key":"plain","text":"A tern."}\n'
     )
     files = Files(tuple(find_sources([path])), Defaults())
-    await bring_in(passages._db, passages, BENCH, files, now=before.created_at)
+    await bring_in(passages, BENCH, files, now=before.created_at)
     path.write_text(
         '{"key":"kept","text":"Changed.","archived_at":"2026-05-08"}\n'
         '{"key":"plain","text":"A tern.","tier":"foundational","archived_at":"2026-05-08"}\n'
     )
     assert "foundational and archived" in check_files(files, BENCH, before.created_at).faults[0]
     path.write_text('{"key":"kept","text":"Changed.","archived_at":"2026-05-08"}\n')
-    await bring_in(passages._db, passages, BENCH, files, now=before.created_at)
+    await bring_in(passages, BENCH, files, now=before.created_at)
     await passages.insert_many(REN, [Draft(text="Changed.", import_key="kept")])
 
     assert (await passages.get(REN, 1)).passage == before

@@ -95,7 +95,7 @@ async def test_what_was_exported_is_the_same_in_another_memory(db, other, tmp_pa
     assert check_files(files(there), REN, AT).faults == []
     passages = open_memory(other)
 
-    brought = await bring_in(other, passages, BENCH, files(there), now=AT)
+    brought = await bring_in(passages, BENCH, files(there), now=AT)
 
     assert (brought.new, brought.known, brought.links) == (8, 0, 2)
     assert (brought.lost_links, brought.pending) == (0, None)
@@ -116,12 +116,12 @@ async def test_importing_again_adds_nothing_in_either_memory(db, other, tmp_path
     for target in (db, other, other):
         passages = open_memory(target)
         known = await count_known(target, files(there))
-        brought = await bring_in(target, passages, BENCH, files(there), now=AT)
+        brought = await bring_in(passages, BENCH, files(there), now=AT)
         assert brought.known == known
         assert brought.new == 8 - known
     again = await export(other, tmp_path / "again.jsonl")
     assert again.read_bytes() == there.read_bytes()
-    assert await bring_in(db, open_memory(db), BENCH, files(again), now=AT) == brought
+    assert await bring_in(open_memory(db), BENCH, files(again), now=AT) == brought
     assert (await export(db, tmp_path / "last.jsonl")).read_bytes() == there.read_bytes()
 
 
@@ -139,10 +139,10 @@ async def test_an_import_that_was_cut_short_goes_on_where_it_stopped(
 
     stop.calls = 0
     with pytest.raises(ExceptionGroup):
-        await bring_in(other, open_memory(other), BENCH, files(there), now=AT, tell=stop)
+        await bring_in(open_memory(other), BENCH, files(there), now=AT, tell=stop)
     kept = await fetch(other, "SELECT count(*) AS passages FROM memory.passages")
     assert kept == [{"passages": 6}]
-    brought = await bring_in(other, open_memory(other), BENCH, files(there), now=AT)
+    brought = await bring_in(open_memory(other), BENCH, files(there), now=AT)
     assert (brought.new, brought.known) == (2, 6)
     here = await export(other, tmp_path / "here.jsonl")
     assert here.read_bytes() == there.read_bytes()
@@ -155,7 +155,7 @@ async def test_without_a_provider_it_is_imported_and_found_by_words(db, other, t
     embedder = BagOfWords()
     embedder.failure = EmbeddingFailed("voyage asks to wait.")
     passages = open_memory(other, embedder)
-    brought = await bring_in(other, passages, BENCH, files(there), now=AT)
+    brought = await bring_in(passages, BENCH, files(there), now=AT)
     assert (brought.new, brought.pending) == (8, "voyage asks to wait.")
     assert (await passages.search(REN, "zymurgy")).hits[0].is_note
 
@@ -165,7 +165,7 @@ async def test_links_to_what_is_nowhere_are_counted_and_left_out(db, tmp_path):
     path.write_text(
         '{"key":"a","text":"A","links":[{"to":"b"},{"to":"zz"}]}\n{"key":"b","text":"B"}'
     )
-    brought = await bring_in(db, open_memory(db), BENCH, files(path), now=AT)
+    brought = await bring_in(open_memory(db), BENCH, files(path), now=AT)
     assert (brought.new, brought.links, brought.lost_links) == (2, 1, 1)
 
 
@@ -173,7 +173,7 @@ async def test_a_line_without_a_key_or_a_writer_is_named_by_what_it_holds(db, tm
     path = tmp_path / "own.ndjson"
     path.write_bytes(b'\xef\xbb\xbf{"text":"A"}\r\n\r\n{"text":"A"}\n{"text":"B"}')
     for new in (2, 0):
-        brought = await bring_in(db, open_memory(db), BENCH, files(path), now=AT)
+        brought = await bring_in(open_memory(db), BENCH, files(path), now=AT)
         assert (brought.new, brought.known) == (new, 3 - new)
     rows = await fetch(db, "SELECT text, principal FROM memory.passages ORDER BY id")
     assert rows == [{"text": "A", "principal": "bench"}, {"text": "B", "principal": "bench"}]
@@ -187,7 +187,7 @@ async def test_prose_is_one_passage_a_file(db, tmp_path):
     (notes / "picture.png").write_bytes(b"\x89PNG")
     given = files(notes, scope="trips", tags=("old",), author="scott", origin="user_stated")
     for new in (2, 0):
-        assert (await bring_in(db, open_memory(db), BENCH, given, now=AT)).new == new
+        assert (await bring_in(open_memory(db), BENCH, given, now=AT)).new == new
     rows = await fetch(
         db, "SELECT text, title, source, scope, tags, author FROM memory.passages ORDER BY id"
     )
