@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-import httpx
-
 from han_solo.memory.passage_model import Draft
 from han_solo.memory.passages import Passages
 from han_solo.memory.vector_health import VectorCare
-from tests.integration.embedding_service import EmbeddingService
+from tests.integration.embedding_service import EmbeddingService, Fault
 from tests.integration.guard_fixtures import GuardWorld
 from tests.integration.memory_fixtures import REN
 
-LIMITED = httpx.Response(429, headers={"retry-after": "3600"})
+LIMITED = Fault(status=429, headers={"retry-after": "3600"})
 
 
 async def replay(world: GuardWorld) -> None:
@@ -34,13 +32,13 @@ async def replay(world: GuardWorld) -> None:
     await passages.insert(REN, Draft(text="A heron at the pond."))
     assert await keys() == []
 
-    service.answer = LIMITED
+    service.fault = LIMITED
     await passages.insert(REN, Draft(text="The ferry leaves at noon."))
     limited = await world.run("embedding_width")
     assert [(row.key, row.severity) for row in limited.findings] == [("provider", "warning")]
     assert "limits our rate" in limited.findings[0].summary
     assert "1 of 2 chunks" in limited.findings[0].summary
-    service.answer = None
+    service.fault = None
     assert await keys() == ["missing"]
     mended = await world.run("embedding_width")
     assert (mended.outcome, set(mended.resolved)) == ("repaired", {"provider", "missing"})
