@@ -119,7 +119,7 @@ class EmbeddingServer:
         endpoint = Endpoint(
             f"{self.url}/embeddings", "key", kinds=kinds if name.provider == "voyage" else None
         )
-        return RemoteEmbedder(name, endpoint, timeout_s=0.5, clock=NoWait())
+        return RemoteEmbedder(name, endpoint, timeout_s=0.2, clock=NoWait())
 
     def close(self) -> None:
         """End it; afterwards its port refuses."""

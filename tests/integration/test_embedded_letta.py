@@ -146,6 +146,7 @@ class TestLife:
         assert [(tool["id"], tool["name"]) for tool in found["tools"]] == [(tool["id"], TOOL.name)]
         assert [block["value"] for block in found["memory"]["blocks"]] == ["kept \U0001f426 "]
 
+    @pytest.mark.deep
     async def test_it_starts_after_kill_9(self, client, letta_server):
         os.kill(letta_server.server.pid, signal.SIGKILL)
         await letta_server.server.stop()

@@ -120,6 +120,7 @@ async def test_an_empty_database_gets_its_schema_and_the_bridge_is_accepted(
     assert await ask(database_url, "SELECT array_agg(name::text) FROM agents") == ["own"]
 
 
+@pytest.mark.deep
 async def test_a_database_with_a_schema_is_not_touched(
     environment, letta_server, database_url, tmp_path
 ):

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from han_solo.bridge.projection import list_tools
 from han_solo.cli import guard_session, guards, sync, sync_session
+from han_solo.daemon import requests
 from han_solo.daemon.leadership import Leadership
 from han_solo.home import Home
 from han_solo.letta.gateway import LettaGateway
@@ -192,6 +193,7 @@ async def test_all_guards_of_a_new_agent_look_and_none_is_blind(shell: Shell) ->
 
 async def test_from_a_terminal_nothing_is_repaired_while_another_leads(shell: Shell) -> None:
     await shell.patch(model=MODEL)
+    shell.monkeypatch.setattr(requests, "WAIT_S", 1.0)  # this leader answers nobody
     async with (
         migrated(shell.database_url) as db,
         Leadership(db, "ren", holder="the daemon on the mill").try_lead(),
