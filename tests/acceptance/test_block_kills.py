@@ -99,7 +99,7 @@ async def open_writer(job):
 @pytest.mark.parametrize(
     "kills",
     [
-        pytest.param(10, id="10 kills"),
+        pytest.param(3, id="3 kills"),
         pytest.param(200, id="200 kills", marks=[pytest.mark.deep, pytest.mark.timeout(1500)]),
     ],
 )

@@ -122,6 +122,7 @@ class TestAccess:
 
 
 class TestLife:
+    @pytest.mark.deep
     async def test_a_stop_leaves_nothing_running_and_the_next_start_finds_all(
         self, client, letta_server
     ):

@@ -313,6 +313,7 @@ async def test_a_server_of_our_name_that_is_not_ours_is_left_alone(
     assert (server.url, server.token) == (elsewhere, "theirs")
 
 
+@pytest.mark.deep
 async def test_after_a_restart_of_letta_every_tool_is_still_ours(
     lab: Lab, letta_server: Any
 ) -> None:
