@@ -30,6 +30,7 @@ class ShownHit:
     scope: str
     tags: tuple[str, ...]
     tier: str
+    is_archived: bool
     happened_at: str
     title: str
     text: str
@@ -116,6 +117,7 @@ def _hit(hit: Hit) -> ShownHit:
         scope=hit.scope,
         tags=hit.tags[:20],
         tier=hit.tier,
+        is_archived=hit.archived_at is not None,
         happened_at=show_time(hit.happened_at),
         title=hit.title,
         text=hit.text,

@@ -26,7 +26,7 @@ def visible(text: str) -> str:
 
 def say(console: Console, line: str | Text, *, style: str | None = None) -> None:
     """Print a line: folded between words on a terminal, whole into a pipe."""
-    console.print(line, style=style, markup=False, soft_wrap=not console.is_terminal)
+    console.print(line, style=style, markup=False, emoji=False, soft_wrap=not console.is_terminal)
 
 
 def read_text(source: str | None) -> str:

@@ -68,7 +68,7 @@ def show_whole(whole: Whole, zone: ZoneInfo) -> None:
 def _show_hit(console: Console, hit: Hit, found: Found, zone: ZoneInfo) -> None:
     head = Text(f"{hit.passage_id}", "bold cyan")
     if hit.title:
-        head.append(f"  {visible(hit.title)}", "bold")
+        head.append(f"  {_in_one_line(hit.title)}", "bold")
     head.append(f"  {_local(hit.happened_at, zone)}", "not bold dim")
     head.append(f"  {visible(hit.author) or hit.principal}, {_came(hit.origin)}", "not bold dim")
     if hit.is_note:
@@ -91,7 +91,7 @@ def _show_linked(console: Console, hit: LinkedHit, zone: ZoneInfo) -> None:
     way = f"{hit.via_id} -{hit.kind}-> it" if hit.is_to else f"it -{hit.kind}-> {hit.via_id}"
     head = Text(f"{hit.passage_id}", "bold blue")
     if hit.title:
-        head.append(f"  {visible(hit.title)}", "bold")
+        head.append(f"  {_in_one_line(hit.title)}", "bold")
     head.append(f"  linked: {way}", "not bold dim")
     head.append(f"  {_local(hit.happened_at, zone)}", "not bold dim")
     say(console, head)
@@ -102,7 +102,7 @@ def _show_linked(console: Console, hit: LinkedHit, zone: ZoneInfo) -> None:
 def _head(passage: Passage, zone: ZoneInfo) -> Text:
     head = Text(f"{passage.id}", "bold cyan")
     if passage.title:
-        head.append(f"  {visible(passage.title)}", "bold")
+        head.append(f"  {_in_one_line(passage.title)}", "bold")
     head.append(f"  {_local(passage.happened_at, zone)}", "not bold dim")
     return head
 
@@ -146,7 +146,7 @@ def _indented(console: Console, text: str, *, style: str = "") -> None:
         console.print(Padding(Text(text, style), (0, 0, 0, INDENT)))
         return
     for line in text.splitlines() or [""]:
-        console.print(" " * INDENT + line, markup=False, soft_wrap=True)
+        console.print(" " * INDENT + line, markup=False, emoji=False, soft_wrap=True)
 
 
 def _came(origin: str) -> str:
@@ -155,3 +155,7 @@ def _came(origin: str) -> str:
 
 def _local(moment: datetime, zone: ZoneInfo) -> str:
     return moment.astimezone(zone).strftime("%Y-%m-%d %H:%M")
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(visible(text).split())

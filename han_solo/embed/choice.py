@@ -47,11 +47,15 @@ def wanted_embedder(
     if chosen == "local":
         usual_model = choose_local(_cache(settings)).name
     named = model or (settings.embed_model if chosen == settings.embed_provider else None)
-    asked = width or (settings.embed_width if chosen == settings.embed_provider else None)
+    asked = (
+        width
+        if width is not None
+        else (settings.embed_width if chosen == settings.embed_provider else None)
+    )
     found = EmbedderName(
         chosen,
         named or usual_model,
-        asked or _KNOWN_WIDTHS.get((chosen, named or usual_model), usual_width),
+        _KNOWN_WIDTHS.get((chosen, named or usual_model), usual_width) if asked is None else asked,
     )
     local = LOCAL_MODELS.get(found.model)
     if chosen == "local" and (local is None or local.width != found.width):

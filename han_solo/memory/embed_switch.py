@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..clock import Clock
-from ..embed.model import Embedder, EmbedderName
-from ..errors import UsageError
+from ..embed.model import Embedder, EmbedderName, write_vector
+from ..errors import EmbeddingFailed, UsageError
 from ..store.database import Database
 from .statements import VECTORS, load_indexes
 from .vector_filling import LONGEST_S
@@ -54,7 +54,12 @@ async def switch_embedder(
         EmbeddingFailed: the model failed, or returns another width; search goes by the old one.
         UsageError: another process is switching.
     """
-    await embedder.embed([PROBE], "passage")  # before anything is written
+    (probe,) = await embedder.embed([PROBE], "passage")  # before anything is written
+    if write_vector(probe) is None:
+        raise EmbeddingFailed(
+            f"{embedder.name.model} returned a vector without length for {PROBE!r}.",
+            hint="Choose a model that embeds plain text; nothing was changed.",
+        )
     await vectors.settle()
     name = embedder.name
     async with db.direct(statement_timeout_s=LONGEST_S) as connection:

@@ -26,6 +26,8 @@ MAX_NAME_CHARS: Final = 200
 
 MAX_TAGS: Final = 50
 MAX_ID: Final = 2**63 - 1
+FIRST_YEAR: Final = 100
+LAST_YEAR: Final = 9_900
 DEFAULT_SCOPE: Final = "general"
 
 
@@ -74,6 +76,8 @@ class Draft:
                 "The passage's time has no zone.",
                 hint="Give it with an offset, such as 2026-05-08T13:56:00+02:00 or ...Z.",
             )
+        if self.happened_at is not None:
+            check_year(self.happened_at, "the passage's time")
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +240,22 @@ def parse_time(text: str | None, field: str) -> datetime | None:
             f"{text[:40]!r} is no time for {field}.",
             hint="Write it as 2026-05-08 or 2026-05-08T13:56:00+02:00.",
         ) from error
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    aware = found if found.tzinfo else found.replace(tzinfo=UTC)
+    check_year(aware, field)
+    return aware
+
+
+def check_year(moment: datetime, field: str) -> None:
+    """Refuse the ends of the calendar, which have no time in every zone.
+
+    Raises:
+        UsageError: the year is out of range.
+    """
+    if not FIRST_YEAR <= moment.year <= LAST_YEAR:
+        raise UsageError(
+            f"The year {moment.year} is out of range for {field}.",
+            hint=f"Use {FIRST_YEAR} to {LAST_YEAR}.",
+        )
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

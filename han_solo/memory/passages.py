@@ -190,9 +190,12 @@ class Passages:
             UsageError: it is foundational.
         """
         async with self._db.transaction() as connection:
+            # First, and alone: a statement does not see the chunks that another one adds while it
+            # waits for the passage, and would leave a note of that moment in search.
+            await PASSAGES.lock_passage(connection, passage_id=check_id(passage_id))
             found = await PASSAGES.archive_passage(
                 connection,
-                passage_id=check_id(passage_id),
+                passage_id=passage_id,
                 principal=principal.name,
                 at=self._clock.now(),
             )
@@ -211,7 +214,8 @@ class Passages:
             NotFound: there is none of that id.
         """
         async with self._db.transaction() as connection:
-            found = await PASSAGES.restore_passage(connection, passage_id=check_id(passage_id))
+            await PASSAGES.lock_passage(connection, passage_id=check_id(passage_id))
+            found = await PASSAGES.restore_passage(connection, passage_id=passage_id)
             return Change(await fetch_passage(connection, passage_id), changed=found is not None)
 
     async def enrich(self, principal: Principal, passage_id: int, text: str) -> Note:

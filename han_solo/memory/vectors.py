@@ -97,11 +97,14 @@ class Vectors:
         self._make = make
         self._clock = clock or Clock()
         self._active: Active | None = None
+        self._former: list[Embedder] = []
         self._known_until_s = 0.0
 
     async def close(self) -> None:
         if self._active is not None:
             await self._active.embedder.close()
+        while self._former:
+            await self._former.pop().close()
 
     def forget(self) -> None:
         """Look up anew which model is active."""
@@ -121,7 +124,8 @@ class Vectors:
                 embedder = self._make(name)
             except SettingsError as error:
                 raise EmbeddingFailed(error.message, hint=error.hint) from error
-            await self.close()
+            if self._active is not None:
+                self._former.append(self._active.embedder)  # others may be asking it still
             self._active = Active(found_id, embedder)
         self._known_until_s = time.monotonic() + KNOWN_S
         return self._active

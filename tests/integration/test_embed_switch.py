@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from han_solo.embed.model import EmbedderName
@@ -202,3 +203,15 @@ async def test_the_command_says_what_a_switch_needs(embed_command, passages):
     done = embed_command("switch", "local", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["was_active"] is True
+
+
+async def test_a_model_whose_vectors_have_no_length_is_refused(passages, switch, embedders):
+    await passages.insert(REN, Draft(text="heron"))
+
+    async def embed_nothing(texts, _kind):
+        return np.zeros((len(texts), OTHER.width), dtype=np.float32)
+
+    embedders[OTHER].embed = embed_nothing
+    with pytest.raises(EmbeddingFailed, match="without length"):
+        await switch(OTHER)
+    assert [model.name for model in await passages.vectors.list_models()] == [LOCAL]

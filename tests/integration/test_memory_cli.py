@@ -110,3 +110,10 @@ def test_the_plot_gives_way_on_a_narrow_terminal_and_its_words_do_not(memory):
     assert "never" in plot
     assert "1  100%" in plot
     assert "\u2026" not in plot
+
+
+def test_a_text_is_shown_as_it_is_and_a_title_is_one_line(memory):
+    memory("add", "status :warning: ratio 3:100:4", "--title", "x\n9  Trusted  said so\n    Wire")
+    for done in (memory("show", "1"), memory("search", "ratio")):
+        assert "status :warning: ratio 3:100:4" in done.stdout, done.stderr
+        assert done.stdout.splitlines()[0].startswith("1  x 9 Trusted said so Wire")

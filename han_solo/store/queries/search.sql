@@ -5,6 +5,8 @@ SELECT
     set_config('plan_cache_mode', 'force_generic_plan', true),
     set_config('hnsw.ef_search', '48', true),
     set_config('hnsw.iterative_scan', 'relaxed_order', true),
+    /* By default a filtered scan gives up after 20,000. */
+    set_config('hnsw.max_scan_tuples', '500000', true),
     /* The log of searches may miss the last half second before the database's machine dies. */
     set_config('synchronous_commit', 'off', true);
 
@@ -222,9 +224,10 @@ scored AS MATERIALIZED (
         coalesce(chunks.words @@ authors_asked.query, false) AS is_by,
         coalesce(words.own, 0) AS own,
         coalesce(words.context, 0) AS context,
-        coalesce(1 - (vectors.own <=> asked.vector), 0) AS near,
-        coalesce(
-            1 - (coalesce(vectors.context, vectors.own) <=> asked.vector), 0
+        /* What points the other way is not near; it must not turn the scale round either. */
+        greatest(coalesce(1 - (vectors.own <=> asked.vector), 0), 0) AS near,
+        greatest(
+            coalesce(1 - (coalesce(vectors.context, vectors.own) <=> asked.vector), 0), 0
         ) AS near_context
     FROM candidates
     JOIN asked ON asked.number = candidates.number
@@ -338,7 +341,7 @@ SELECT
         SELECT asked.number FROM asked WHERE cardinality(asked.words) = 0 ORDER BY asked.number
     ) AS wordless,
     fused.passage_id, fused.score, fused.found_by,
-    fused.near, fused.context, fused.is_by, fused.tells_time,
+    fused.near, fused.context, fused.is_by AND chunks.note_id IS NULL AS is_by, fused.tells_time,
     ARRAY(
         SELECT terms.word
         FROM terms
@@ -358,9 +361,13 @@ SELECT
         WHERE others.passage_id = fused.passage_id AND others.note_id IS NULL
     ) AS chunks,
     substr(coalesce(notes.text, passages.text), chunks.first_char, chunks.chars) AS text,
-    passages.title, passages.author, passages.origin, passages.source, passages.thread,
-    passages.scope, passages.tags, passages.tier, passages.importance, passages.happened_at,
-    passages.principal, passages.archived_at
+    /* A note is its writer's, of its own day, whoever the passage is by. */
+    coalesce(notes.principal, passages.author) AS author,
+    CASE WHEN notes.id IS NULL THEN passages.origin ELSE 'inferred' END AS origin,
+    coalesce(notes.created_at, passages.happened_at) AS happened_at,
+    coalesce(notes.principal, passages.principal) AS principal,
+    passages.title, passages.source, passages.thread,
+    passages.scope, passages.tags, passages.tier, passages.importance, passages.archived_at
 FROM logged
 LEFT JOIN fused ON true
 LEFT JOIN memory.chunks AS chunks ON chunks.id = fused.id
