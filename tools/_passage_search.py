@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ._fitting import ABOUT, MAX_ITEMS_CHARS, keep_what_fits, show_time, size
 
 if TYPE_CHECKING:
+    from han_solo import MemoryContext
     from han_solo.memory.search_model import Found, Hit, LinkedHit
 
 
@@ -74,6 +75,18 @@ class ShownSearch:
     queries: tuple[str, ...]
     hits: tuple[ShownHit, ...]
     linked: tuple[ShownLinkedHit, ...]
+
+
+async def reply_search(ctx: MemoryContext, found: Found) -> ShownSearch:
+    """Show a search, and have its log name what the reply had room for."""
+    shown = show_search(found)
+    if (len(shown.hits), len(shown.linked)) != (len(found.hits), len(found.linked)):
+        await ctx.passages.note_shown(
+            found.search_id,
+            [hit.passage_id for hit in shown.hits],
+            [hit.passage_id for hit in shown.linked],
+        )
+    return shown
 
 
 def show_search(found: Found) -> ShownSearch:

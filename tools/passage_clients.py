@@ -10,7 +10,7 @@ from han_solo import MemoryContext, tool
 from han_solo.memory.passage_model import Draft, parse_time
 from han_solo.memory.search_model import Filters
 
-from ._passage_search import ShownSearch, show_search
+from ._passage_search import ShownSearch, reply_search
 from ._passages import OnePassage, show_written
 
 
@@ -52,6 +52,6 @@ async def archival_memory_search(
         happened_from=parse_time(start_datetime, "start_datetime"),
         happened_to=parse_time(end_datetime, "end_datetime"),
     )
-    return show_search(
-        await ctx.passages.search(ctx.principal, query, filters=filters, limit=top_k)
+    return await reply_search(
+        ctx, await ctx.passages.search(ctx.principal, query, filters=filters, limit=top_k)
     )

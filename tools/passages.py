@@ -10,7 +10,7 @@ from han_solo.memory.passage_model import Draft, parse_time
 from han_solo.memory.search_model import Filters
 
 from ._fitting import ABOUT, keep_what_fits
-from ._passage_search import ShownSearch, show_search
+from ._passage_search import ShownSearch, reply_search
 from ._passages import (
     Done,
     Links,
@@ -131,8 +131,8 @@ async def passage_search(
         include_archived=include_archived,
     )
     queries = (query, *more_queries)
-    return show_search(
-        await ctx.passages.search(ctx.principal, queries, filters=filters, limit=limit)
+    return await reply_search(
+        ctx, await ctx.passages.search(ctx.principal, queries, filters=filters, limit=limit)
     )
 
 

@@ -29,6 +29,16 @@ class Verdict:
     used_ids: tuple[int, ...]
 
 
+async def note_shown(
+    db: Database, search_id: int, passage_ids: Sequence[int], linked_ids: Sequence[int]
+) -> None:
+    """Keep in the log of a search what a reply had room for: the rest was seen by nobody."""
+    async with db.transaction() as connection:
+        await ACCESS.trim_search(
+            connection, search_id=search_id, passage_ids=passage_ids, linked_ids=linked_ids
+        )
+
+
 async def log_access(
     db: Database,
     principal: Principal,

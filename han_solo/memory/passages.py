@@ -256,6 +256,12 @@ class Passages:
         """Take away the links between two passages, and return how many there were."""
         return await passage_links.unlink(self._db, from_id, to_id, kind=kind)
 
+    async def note_shown(
+        self, search_id: int, passage_ids: Sequence[int], linked_ids: Sequence[int]
+    ) -> None:
+        """Say what of a search was shown; see ``access_log.note_shown``."""
+        await access_log.note_shown(self._db, search_id, passage_ids, linked_ids)
+
     async def log_access(
         self, principal: Principal, search_id: int, used_ids: Sequence[int], *, note: str = ""
     ) -> Verdict:

@@ -136,6 +136,14 @@ class _Access(Protocol):
         at: datetime,
     ) -> str: ...
     async def fetch_search(self, conn: Connection, *, search_id: int) -> asyncpg.Record | None: ...
+    async def trim_search(
+        self,
+        conn: Connection,
+        *,
+        search_id: int,
+        passage_ids: Sequence[int],
+        linked_ids: Sequence[int],
+    ) -> str: ...
     async def put_verdicts(
         self,
         conn: Connection,

@@ -135,6 +135,9 @@ async def test_many_hits_come_in_one_reply_that_is_read_whole(call, letter):
     found = await call.passage_search(query="heron", limit=20)
     assert found["hits"]
     assert len(found["hits"]) == 20 or "did not fit" in found["summary"]
+    shown = [hit["passage_id"] for hit in found["hits"]]
+    logged = await call.log_memory_access(search_id=found["search_id"], used_ids=shown)
+    assert logged["not_used_ids"] == [], "what did not fit was seen by nobody"
     with pytest.raises(UsageError, match="out of range"):
         await call.passage_search(query="heron", limit=21)
 

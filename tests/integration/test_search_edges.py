@@ -133,3 +133,17 @@ async def test_the_ends_of_the_calendar_are_refused(db, text):
     draft = Draft(text="a", happened_at=moment if moment.tzinfo else moment.replace(tzinfo=UTC))
     with pytest.raises(UsageError, match="out of range"):
         await passages.insert(REN, draft)
+
+
+async def test_a_long_passage_leaves_room_for_the_others(db):
+    embedder = BagOfWords()
+    passages = Passages(db, Vectors(db, LOCAL, lambda _name: embedder))
+    short = [
+        (await passages.insert(REN, Draft(text=f"Once a capybara came by, on day {n}."))).passage.id
+        for n in range(8)
+    ]
+    page = "The capybara sleeps. " + "Nothing else happens on this page. " * 30 + "\n\n"
+    long = await passages.insert(REN, Draft(text=page * 120, title="Capybara handbook"))
+    assert long.chunks > 100
+    found = await passages.search(REN, "capybara", limit=20)
+    assert {hit.passage_id for hit in found.hits} == {*short, long.passage.id}

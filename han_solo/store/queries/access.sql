@@ -26,6 +26,12 @@ SELECT id, at, principal, agent_id, queries, passage_ids, linked_ids
 FROM memory.searches
 WHERE id = :search_id;
 
+-- name: trim_search(search_id, passage_ids, linked_ids)!
+-- Keep in the log of a search what its reply had room for.
+UPDATE memory.searches
+SET passage_ids = :passage_ids, linked_ids = :linked_ids
+WHERE id = :search_id;
+
 -- name: put_verdicts(search_id, used_ids, note, principal, agent_id, at)!
 -- Say of every passage that a search showed whether it was of use; a later word replaces this one.
 INSERT INTO memory.passage_uses (search_id, passage_id, kind, note, principal, agent_id, at)

@@ -82,17 +82,19 @@ size AS MATERIALIZED (
     FROM allowed
 ),
 /* Words that are in very many chunks find nothing; they count in the ranking all the same. */
-by_words AS MATERIALIZED (
+worded AS MATERIALIZED (
     SELECT
-        asked.number, ranked.id AS chunk_id,
-        row_number() OVER (PARTITION BY asked.number ORDER BY ranked.weight DESC, ranked.id DESC)
-            AS place
+        asked.number, ranked.id AS chunk_id, ranked.weight,
+        row_number() OVER (
+            PARTITION BY asked.number, ranked.passage_id
+            ORDER BY ranked.weight DESC, ranked.id DESC
+        ) AS of_passage
     FROM asked
     CROSS JOIN LATERAL (
-        SELECT found.id, sum(terms.weight) AS weight
+        SELECT found.id, found.passage_id, sum(terms.weight) AS weight
         FROM terms
         CROSS JOIN LATERAL (
-            SELECT chunks.id
+            SELECT chunks.id, chunks.passage_id
             FROM memory.chunks AS chunks
             WHERE chunks.words @@ terms.query
                 AND (:include_archived OR NOT chunks.is_hidden)
@@ -128,10 +130,22 @@ by_words AS MATERIALIZED (
         ) AS found
         WHERE terms.number = asked.number
             AND (terms.place = 1 OR terms.chunks_so_far <= 8000)
-        GROUP BY found.id
+        GROUP BY found.id, found.passage_id
         ORDER BY weight DESC, found.id DESC
-        LIMIT 80
+        LIMIT 400
     ) AS ranked
+),
+/* A few of each passage, so that a long one does not leave the others out. */
+by_words AS MATERIALIZED (
+    SELECT number, chunk_id, place
+    FROM (
+        SELECT
+            number, chunk_id,
+            row_number() OVER (PARTITION BY number ORDER BY weight DESC, chunk_id DESC) AS place
+        FROM worded
+        WHERE of_passage <= 6
+    ) AS few
+    WHERE place <= 80
 ),
 by_vectors AS MATERIALIZED (
     SELECT asked.number, found.chunk_id
