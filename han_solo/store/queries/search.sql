@@ -132,7 +132,7 @@ worded AS MATERIALIZED (
             AND (terms.place = 1 OR terms.chunks_so_far <= 8000)
         GROUP BY found.id, found.passage_id
         ORDER BY weight DESC, found.id DESC
-        LIMIT 400
+        LIMIT 160
     ) AS ranked
 ),
 /* A few of each passage, so that a long one does not leave the others out. */
