@@ -132,7 +132,7 @@ worded AS MATERIALIZED (
             AND (terms.place = 1 OR terms.chunks_so_far <= 8000)
         GROUP BY found.id, found.passage_id
         ORDER BY weight DESC, found.id DESC
-        LIMIT 160
+        LIMIT 120
     ) AS ranked
 ),
 /* A few of each passage, so that a long one does not leave the others out. */
@@ -145,7 +145,7 @@ by_words AS MATERIALIZED (
         FROM worded
         WHERE of_passage <= 6
     ) AS few
-    WHERE place <= 80
+    WHERE place <= 56
 ),
 by_vectors AS MATERIALIZED (
     SELECT asked.number, found.chunk_id
